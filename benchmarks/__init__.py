@@ -1,0 +1,1 @@
+"""Measurements against a plain reference; each module prints JSON."""

@@ -1,0 +1,1 @@
+"""Shapes to learn from and to test on: generated bodies, benchmark readers, pairs."""

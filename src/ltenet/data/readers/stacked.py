@@ -1,0 +1,204 @@
+"""Many shapes of one numbering in a single array, as generated training sets come.
+
+`.npy`, `.npz`, `.h5` and `.pth` with an (S, V, 3) array. Pickled Python objects are never opened:
+they can run any code.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ltenet.data.readers.common import Frame, canonical_matrix, checked_index, no_pairs
+from ltenet.data.shapeset import GroundTruth, ShapeSet, identity_truth
+from ltenet.errors import InputError, MissingError
+from ltenet.formats.arrays import read_archive, read_array
+from ltenet.formats.text import failure
+from ltenet.shape import IntArray, Shape
+
+STACK_SUFFIXES = (".npy", ".npz", ".h5", ".hdf5", ".pth", ".pt")
+PICKLE_SUFFIXES = (".pkl", ".pickle")
+
+_CATEGORY_KEYS = ("categories", "category", "families")
+
+
+class Stack(NamedTuple):
+    """What a file of stacked shapes holds.
+
+    Attributes
+    ----------
+    vertices
+        (S, V, 3), anything that gives (V, 3) numbers for an index; may still be on the disk.
+    faces
+        (F, 3) from 0, or None.
+    categories
+        One per shape, or None.
+    """
+
+    vertices: Any
+    faces: IntArray | None
+    categories: tuple[str, ...] | None
+
+
+class StackedSet(ShapeSet):
+    """Shapes of one numbering in one array; to learn from, so without test pairs.
+
+    Parameters
+    ----------
+    name
+        Name of the set.
+    path
+        File that the array came from, for messages.
+    stack
+        What `read_stack` returned.
+    faces
+        Triangles for all shapes, where the file has none of its own.
+    category
+        Class of the shapes, where the file does not say.
+    frame
+        How to turn the file's coordinates.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        path: Path,
+        stack: Stack,
+        *,
+        faces: IntArray | None = None,
+        category: str,
+        frame: Frame = "x y z",
+    ) -> None:
+        count = len(stack.vertices)
+        self.name = name
+        self.names = tuple(f"{path.stem}:{index}" for index in range(count))
+        self.categories = stack.categories or (category,) * count
+        self.pairs = no_pairs()
+        self._path = path
+        self._vertices = stack.vertices
+        self._faces = stack.faces if stack.faces is not None else faces
+        self._matrix = canonical_matrix(frame, 1.0)
+
+    def shape(self, index: int) -> Shape:
+        """Shape number `index`, taken out of the array when asked for."""
+        index = checked_index(self, index)
+        points = np.asarray(self._vertices[index], dtype=np.float64)  # (V, 3)
+        try:
+            shape = Shape(points=points, faces=self._faces, name=self.names[index])
+        except InputError as error:
+            raise InputError(f"{self._path}: {error}") from None
+        return shape.transformed(self._matrix)
+
+    def truth(self, source: int, target: int) -> GroundTruth | None:
+        """Identity: all shapes have one numbering."""
+        return identity_truth(int(self._vertices.shape[1]))
+
+
+def read_stack(path: Path) -> Stack:
+    """Open an (S, V, 3) array, with `faces` and `categories` if an archive has them."""
+    suffix = path.suffix.lower()
+    if suffix in PICKLE_SUFFIXES:
+        raise failure(
+            path,
+            None,
+            "a pickle came, which can run any code when it is opened, a plain array is needed",
+            "where you trust it, convert it once: numpy.savez('samples.npz', vertices=V, faces=F) "
+            "with V of shape (samples, vertices, 3)",
+        )
+    if suffix == ".npy":
+        return _stack(path, {"vertices": read_array(path, mapped=True)})
+    if suffix == ".npz":
+        return _stack(path, read_archive(path))
+    if suffix in (".h5", ".hdf5"):
+        return _stack(path, _h5_arrays(path))
+    return _stack(path, {"vertices": _tensor(path)})
+
+
+def _stack(path: Path, arrays: Any) -> Stack:
+    stacks = [key for key in arrays if _is_stack(arrays[key])]
+    if len(stacks) != 1:
+        held = ", ".join(f"{key} {tuple(arrays[key].shape)}" for key in arrays) or "nothing"
+        raise failure(
+            path,
+            None,
+            f"{held} came, exactly one array of shape (samples, vertices, 3) is needed",
+            "write the vertices of all samples as one array",
+        )
+    faces = np.asarray(arrays["faces"]) if "faces" in arrays else None
+    if faces is not None and (
+        faces.ndim != 2 or faces.shape[1] != 3 or faces.dtype.kind not in "iu"
+    ):
+        raise failure(
+            path,
+            None,
+            f"faces of {faces.dtype} and shape {faces.shape} came, whole numbers of (F, 3) are "
+            "needed",
+            "count vertices from 0",
+        )
+    key = next((key for key in _CATEGORY_KEYS if key in arrays), None)
+    categories = None if key is None else _texts(np.asarray(arrays[key]).reshape(-1))
+    vertices = arrays[stacks[0]]
+    if categories is not None and len(categories) != len(vertices):
+        raise failure(
+            path,
+            None,
+            f"{len(categories)} {key} came for {len(vertices)} shapes, one for each is needed",
+            "leave them out if they belong to something else",
+        )
+    return Stack(vertices, None if faces is None else faces.astype(np.int64), categories)
+
+
+def _texts(values: Iterable[Any]) -> tuple[str, ...]:
+    return tuple(value.decode() if isinstance(value, bytes) else str(value) for value in values)
+
+
+def _is_stack(array: Any) -> bool:
+    shape, dtype = tuple(array.shape), np.dtype(array.dtype)
+    return len(shape) == 3 and shape[2] == 3 and min(shape) > 0 and dtype.kind == "f"
+
+
+def _h5_arrays(path: Path) -> dict[str, Any]:
+    try:
+        h5py = importlib.import_module("h5py")
+    except ImportError:
+        raise MissingError(
+            f"{path}: h5py is not installed; it is needed to read HDF5; pip install h5py"
+        ) from None
+    try:
+        file = h5py.File(path, "r")
+        return {key: file[key] for key in file if isinstance(file[key], h5py.Dataset)}
+    except OSError as error:
+        raise failure(
+            path, None, f"not a readable HDF5 file ({error})", "copy or export it again"
+        ) from None
+
+
+def _tensor(path: Path) -> Any:
+    """Return the tensor of a `.pth` as an array; only tensors are unpickled, nothing else runs."""
+    import torch
+
+    try:
+        try:
+            loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+        except RuntimeError:  # files of before torch 1.6 cannot be mapped
+            loaded = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # the restricted unpickler raises whatever it stumbles over
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise failure(
+            path,
+            None,
+            f"the file holds more than one tensor, or is damaged ({reason}); one tensor is needed",
+            "where you trust it, convert it once to .npy: numpy.save('samples.npy', array)",
+        ) from None
+    if not isinstance(loaded, torch.Tensor):
+        raise failure(
+            path,
+            None,
+            f"a {type(loaded).__name__} came, one tensor is needed",
+            "convert it once to .npy: numpy.save('samples.npy', array)",
+        )
+    return loaded.numpy()

@@ -1,0 +1,322 @@
+"""Endless training pairs of generated shapes, each with exact truth, each found by its index alone.
+
+A pair goes through five steps: draw two bodies of one template, draw points on each of them, look
+up where each point lies on the other body (by vertex, or by face and barycentrics), normalise each
+shape by its own drawn points, augment. Truth positions always move with the shape they lie on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltenet.data.augmentation import (
+    Augmentation,
+    add_noise,
+    draw_crop,
+    draw_similarity,
+    draw_uneven,
+)
+from ltenet.data.body_pairs import BodyGenerator, What, draw_two_bodies, own_generator
+from ltenet.data.generated import GeneratedBody, Template
+from ltenet.data.sampling import (
+    Anchors,
+    evaluate,
+    face_masses,
+    faces_inside,
+    sample_faces,
+    sample_vertices,
+)
+from ltenet.errors import InputError
+from ltenet.shape import CANONICAL_RADIUS, FloatArray, normalizing_matrix
+
+Split = Literal["train", "validation"]
+BoolArray = NDArray[np.bool_]
+Float32Array = NDArray[np.float32]
+
+_CROP_SAMPLES = 256  # points that stand for the surface when a share of it is cut off
+_SPLITS: dict[str, int] = {"train": 0, "validation": 1}
+# Each decision has its own random stream, so that changing one option leaves the others alone.
+# From 1: numpy pads short seeds with zeros, and the generators seed with two numbers.
+_CHOICES, _COUNTS, _SOURCE_POINTS, _TARGET_POINTS, _SOURCE_CHANGE, _TARGET_CHANGE = range(1, 7)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairConfig:
+    """What training pairs look like.
+
+    Attributes
+    ----------
+    what
+        "human" or "animal".
+    sampling
+        "shared": both shapes get the same surface points, shuffled, as in the paper;
+        "independent": each is drawn by itself; "mixed": a share of the pairs is shared.
+    shared_share
+        That share.
+    by
+        "vertex", "area", or "mixed": a coin for each shape (for the pair if it is shared).
+    points
+        Least and largest number of points, drawn evenly from the whole range.
+    equal_counts
+        Whether both shapes of a pair get the same number.
+    count_block
+        This many consecutive pairs get the same numbers; set it to the batch size to stack them.
+    same_category
+        Whether both shapes are of one species; else of any two that share their numbering.
+    pool
+        None for new shapes in every pair, or the number of distinct shapes, of which a tenth is
+        kept for validation: 2000 as in the paper are 1800 and 200.
+    radius
+        Root-mean-square radius after normalisation; None centres only.
+    augmentation
+        See `Augmentation`; none by default.
+    """
+
+    what: What = "human"
+    sampling: Literal["shared", "independent", "mixed"] = "independent"
+    shared_share: float = 0.5
+    by: Literal["vertex", "area", "mixed"] = "mixed"
+    points: tuple[int, int] = (1024, 1024)
+    equal_counts: bool = True
+    count_block: int = 1
+    same_category: bool = True
+    pool: int | None = None
+    radius: float | None = CANONICAL_RADIUS
+    augmentation: Augmentation = field(default_factory=Augmentation)
+
+    def __post_init__(self) -> None:
+        low, high = self.points
+        self._check("what", self.what in ("human", "animal"), "human or animal")
+        samplings = ("shared", "independent", "mixed")
+        self._check("sampling", self.sampling in samplings, "shared, independent or mixed")
+        self._check("shared_share", 0.0 <= self.shared_share <= 1.0, "a share from 0 to 1")
+        self._check("by", self.by in ("vertex", "area", "mixed"), "vertex, area or mixed")
+        self._check("points", 2 <= low <= high, "(least, largest) with 2 <= least <= largest")
+        self._check("count_block", self.count_block >= 1, "a whole number of at least 1")
+        self._check("pool", self.pool is None or self.pool >= 20, "None or at least 20 shapes")
+        self._check("radius", self.radius is None or self.radius > 0.0, "None or a length above 0")
+
+    def _check(self, name: str, fine: bool, needed: str) -> None:
+        if not fine:
+            raise InputError(
+                f"training pairs: {name} is {getattr(self, name)!r}; {needed} is needed; "
+                "leave it out for the default"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingPair:
+    """Two sampled and normalised shapes with exact truth; float32 throughout.
+
+    Attributes
+    ----------
+    source, target
+        (N, 3) and (M, 3) points.
+    source_truth
+        (N, 3) true position of each source point on the target, in the target's coordinates.
+    target_truth
+        (M, 3) true position of each target point on the source.
+    source_known, target_known
+        (N,) and (M,) False where cropping removed the place of the truth.
+    source_mirrored
+        (N, 3) position on the target of the left/right mirrored partner of each source point.
+    source_opposite
+        (N, 3) position on the target of the front/back opposite partner.
+    shared
+        Whether both shapes were given the same surface points.
+    category, target_category
+        Species of the source and of the target.
+    template
+        Name of the template both share.
+    """
+
+    source: Float32Array
+    target: Float32Array
+    source_truth: Float32Array
+    target_truth: Float32Array
+    source_known: BoolArray
+    target_known: BoolArray
+    source_mirrored: Float32Array
+    source_opposite: Float32Array
+    shared: bool
+    category: str
+    target_category: str
+    template: str
+
+
+class _Side(NamedTuple):
+    """Where points may be drawn on one body of a pair: on its faces or at its vertices."""
+
+    faces: NDArray[np.int32]  # (F, 3)
+    face_masses: NDArray[np.floating] | None  # (F,) chances of the faces; None: at the vertices
+    density: FloatArray | None  # (V,) chances of the vertices; None if all are alike
+    kept: BoolArray  # (V,)
+
+    def draw(self, count: int, rng: np.random.Generator, *, taken: BoolArray) -> Anchors:
+        """Draw points on the kept part; none at the (V,) vertices that are taken."""
+        if self.face_masses is not None:
+            sample = sample_faces(self.face_masses, count, rng)
+            return Anchors(self.faces[sample.faces], sample.barycentric)
+        available = np.flatnonzero(self.kept & ~taken)  # (A,)
+        weights = None if self.density is None else self.density[available]  # (A,)
+        return Anchors.at_vertices(sample_vertices(count, available, rng, weights=weights))
+
+
+class TrainingPairs:
+    """A stream of training pairs; pair `index` depends on config, seed, split and index alone.
+
+    Parameters
+    ----------
+    config
+        What the pairs look like.
+    seed
+        Not negative. The shapes of the two splits never coincide, whatever their seeds.
+    split
+        "train" or "validation".
+    generator
+        Where the bodies come from; by default that of `config.what`, made when it is first needed
+        and once per process.
+    """
+
+    def __init__(
+        self,
+        config: PairConfig,
+        seed: int = 0,
+        split: Split = "train",
+        *,
+        generator: BodyGenerator | None = None,
+    ) -> None:
+        if seed < 0 or split not in _SPLITS:
+            raise InputError(
+                f"seed {seed} and split {split!r} came; a seed of at least 0 and train or "
+                "validation are needed; change the seed to get other pairs"
+            )
+        self.config = config
+        self.seed = seed
+        self.split = split
+        self._given_generator = generator
+
+    def draw(self, index: int) -> TrainingPair:
+        """Make pair number `index`, from 0 without an end."""
+        if index < 0:
+            raise InputError(
+                f"training pair {index} was asked for; 0 or more is needed; pairs count from 0"
+            )
+        choices = self._rng(_CHOICES, index)
+        body, other = self._draw_bodies(index, choices)
+        template = self._generator().templates[body.template]
+        shared, by_area = self._draw_modes(choices)
+        source_rng, target_rng = self._rng(_SOURCE_CHANGE, index), self._rng(_TARGET_CHANGE, index)
+        source_turn = draw_similarity(self.config.augmentation, source_rng).matrix  # (4, 4)
+        target_turn = draw_similarity(self.config.augmentation, target_rng).matrix  # (4, 4)
+        source_side = self._side(body, template, by_area[0], source_rng)
+        target_side = self._side(other, template, by_area[1], target_rng)
+        source, target = self._draw_points(index, source_side, target_side, shared)
+        source_points = source.on(body.vertices)  # (N, 3)
+        target_points = target.on(other.vertices)  # (M, 3)
+        radius, noise = self.config.radius, self.config.augmentation.noise
+        to_source = source_turn @ normalizing_matrix(source_points, radius=radius)  # (4, 4)
+        to_target = target_turn @ normalizing_matrix(target_points, radius=radius)  # (4, 4)
+        mirrored, opposite = source.through(template.mirror), source.through(template.opposite)
+        return TrainingPair(
+            source=_single(add_noise(_moved(source_points, to_source), noise, source_rng)),
+            target=_single(add_noise(_moved(target_points, to_target), noise, target_rng)),
+            source_truth=_single(_moved(source.on(other.vertices), to_target)),
+            target_truth=_single(_moved(target.on(body.vertices), to_source)),
+            source_known=source.inside(target_side.kept),
+            target_known=target.inside(source_side.kept),
+            source_mirrored=_single(_moved(mirrored.on(other.vertices), to_target)),
+            source_opposite=_single(_moved(opposite.on(other.vertices), to_target)),
+            shared=shared,
+            category=body.category,
+            target_category=other.category,
+            template=body.template,
+        )
+
+    def _draw_bodies(
+        self, index: int, rng: np.random.Generator
+    ) -> tuple[GeneratedBody, GeneratedBody]:
+        pool = self.config.pool
+        if pool is not None:
+            pool = pool // 10 if self.split == "validation" else pool - pool // 10
+        # Even streams train and odd ones validate, so no two seeds can bring them together.
+        stream = 2 * self.seed + _SPLITS[self.split]
+        same_category = self.config.same_category
+        return draw_two_bodies(
+            self._generator(), index, rng, stream=stream, same_category=same_category, pool=pool
+        )
+
+    def _draw_modes(self, rng: np.random.Generator) -> tuple[bool, tuple[bool, bool]]:
+        """Draw whether the pair is shared, and whether source and target are drawn by area."""
+        chance, source_coin, target_coin = rng.random(3)
+        config = self.config
+        share = {"independent": 0.0, "shared": 1.0, "mixed": config.shared_share}[config.sampling]
+        area_share = {"vertex": 0.0, "area": 1.0, "mixed": 0.5}[config.by]
+        shared = bool(chance < share)
+        coins = (source_coin, source_coin if shared else target_coin)
+        return shared, (bool(coins[0] < area_share), bool(coins[1] < area_share))
+
+    def _side(
+        self, body: GeneratedBody, template: Template, by_area: bool, rng: np.random.Generator
+    ) -> _Side:
+        augmentation, vertices, faces = self.config.augmentation, body.vertices, template.faces
+        density = draw_uneven(augmentation, vertices, rng)  # (V,)
+        kept = np.ones(len(vertices), dtype=bool)  # (V,)
+        if not by_area and augmentation.crop == 0.0:
+            return _Side(faces, None, density, kept)
+        masses = face_masses(vertices, faces, density=density)  # (F,)
+        if augmentation.crop > 0.0:
+            # A share of the surface, not of the vertices: they crowd in hands and faces.
+            spread = evaluate(sample_faces(masses, _CROP_SAMPLES, rng), vertices, faces)  # (S, 3)
+            region = draw_crop(augmentation, spread, rng)
+            if region is not None:
+                kept = region.keeps(vertices)  # (V,)
+                masses = masses * faces_inside(faces, kept)  # (F,)
+        return _Side(faces, masses if by_area else None, density, kept)
+
+    def _draw_points(
+        self, index: int, source: _Side, target: _Side, shared: bool
+    ) -> tuple[Anchors, Anchors]:
+        low, high = self.config.points
+        count_rng = self._rng(_COUNTS, index // self.config.count_block)
+        count, target_count = count_rng.integers(low, high, size=2, endpoint=True).tolist()
+        if self.config.equal_counts:
+            target_count = count
+        taken = np.zeros(len(source.kept), dtype=bool)  # (V,)
+        rng = self._rng(_TARGET_POINTS, index)
+        anchors = source.draw(count, self._rng(_SOURCE_POINTS, index), taken=taken)
+        if not shared:
+            return anchors, target.draw(target_count, rng, taken=taken)
+        # The partners that the target still has, filled up where it was cropped or is larger.
+        partners = anchors.take(np.flatnonzero(anchors.inside(target.kept))[:target_count])
+        missing = target_count - len(partners.corners)
+        if missing > 0:
+            taken[partners.corners] = True
+            extra = target.draw(missing, rng, taken=taken)
+            partners = Anchors(
+                np.concatenate([partners.corners, extra.corners]),
+                np.concatenate([partners.weights, extra.weights]),
+            )
+        return anchors, partners.take(rng.permutation(target_count))
+
+    def _rng(self, stream: int, index: int) -> np.random.Generator:
+        return np.random.default_rng([self.seed, _SPLITS[self.split], index, stream])
+
+    def _generator(self) -> BodyGenerator:
+        if self._given_generator is not None:
+            return self._given_generator
+        return own_generator(self.config.what)
+
+
+def _moved(points: FloatArray, matrix: FloatArray) -> FloatArray:
+    """(N, 3) points moved by a (4, 4) matrix."""
+    moved: FloatArray = points @ matrix[:3, :3].T + matrix[:3, 3]  # (N, 3)
+    return moved
+
+
+def _single(points: FloatArray) -> Float32Array:
+    return points.astype(np.float32)  # (N, 3)

@@ -1,0 +1,270 @@
+"""DGCNN, the embedding network: (N, 3) points -> (N, D) features.
+
+An EdgeConv layer applies, for every point i and neighbour j, a linear map to the edge feature
+[f_j - f_i, f_i], then BatchNorm over all edges, LeakyReLU, and the maximum over j. With the weight
+split as [A, B], the linear map is ``A f_j + (B - A) f_i``: two products over points instead of one
+over edges. BatchNorm and LeakyReLU are monotone in each channel, so after flipping the channels
+with a negative scale the maximum may be taken first, over ``A f_j`` alone. The statistics over all
+edges follow exactly from sums over points. Nothing of size (N, k, C) ever exists.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from ltenet.errors import InputError
+from ltenet.graph import NeighborGraph, neighbor_max
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """What the network looks like; the defaults are the paper's.
+
+    Attributes
+    ----------
+    widths
+        Output channels of the EdgeConv layers; their number is the depth.
+    dimension
+        Channels of the embedding, the paper's D.
+    neighbors
+        Neighbours of each point, itself included.
+    dynamic
+        Find the neighbours anew in the features of each layer instead of once in 3-D.
+    slope
+        Negative slope of LeakyReLU.
+    momentum
+        Share of a new batch in the running statistics of BatchNorm.
+    """
+
+    widths: tuple[int, ...] = (96, 192, 384, 768)
+    dimension: int = 512
+    neighbors: int = 27
+    dynamic: bool = False
+    slope: float = 0.2
+    momentum: float = 0.1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "widths", tuple(self.widths))
+        numbers = (*self.widths, self.dimension, self.neighbors)
+        if not self.widths or min(numbers) < 1:
+            raise InputError(
+                f"widths {self.widths}, dimension {self.dimension} and {self.neighbors} neighbours "
+                "came; at least one layer and positive numbers are needed; "
+                "leave them out for the paper's network"
+            )
+        if not 0 <= self.slope <= 1:
+            raise InputError(
+                f"a LeakyReLU slope of {self.slope} came; a number from 0 to 1 is needed, or "
+                "maximum and activation do not commute; the paper's is 0.2"
+            )
+
+
+class DGCNN(nn.Module):
+    """The network. Shapes of a batch may differ in size; they share the statistics of BatchNorm.
+
+    Input and output are (B, N, 3) -> (B, N, D), or a sequence of (N_s, 3) -> a list of (N_s, D).
+    """
+
+    def __init__(self, config: EncoderConfig | None = None) -> None:
+        super().__init__()
+        self.config = config or EncoderConfig()
+        inputs = (3, *self.config.widths[:-1])
+        self.layers = nn.ModuleList(
+            EdgeConv(*channels, slope=self.config.slope, momentum=self.config.momentum)
+            for channels in zip(inputs, self.config.widths, strict=True)
+        )
+        self.head = nn.Linear(sum(self.config.widths), self.config.dimension, bias=False)
+        self.norm = nn.BatchNorm1d(self.config.dimension, momentum=self.config.momentum)
+
+    def forward(
+        self, shapes: Tensor | Sequence[Tensor], graph: NeighborGraph | None = None
+    ) -> Tensor | list[Tensor]:
+        """Embed a batch of shapes; `graph` is what `graph_of` made of them, if it is known."""
+        sizes = [len(points) for points in shapes]
+        features = torch.cat(list(shapes))  # (M, 3), M = sum of the sizes
+        graph = graph or self.graph_of(shapes)
+        outputs = []
+        for depth, layer in enumerate(self.layers):
+            if self.config.dynamic and depth > 0:
+                graph = NeighborGraph.of_shapes(features.split(sizes), self.config.neighbors)
+            features = layer(features, graph)  # (M, C)
+            outputs.append(features)
+        features = self._embed(torch.cat(outputs, dim=1))  # (M, D)
+        if isinstance(shapes, Tensor):
+            return features.view(len(sizes), -1, self.config.dimension)  # (B, N, D)
+        return list(features.split(sizes))
+
+    def graph_of(self, shapes: Tensor | Sequence[Tensor]) -> NeighborGraph:
+        """Neighbours in 3-D of every point of a batch, as one graph."""
+        return NeighborGraph.of_shapes(list(shapes), self.config.neighbors)
+
+    def _embed(self, features: Tensor) -> Tensor:
+        """Last linear layer: (M, sum of widths) -> (M, D)."""
+        if self.training:
+            features = self.norm(self.head(features))  # (M, D)
+        else:
+            scale, shift = _affine(self.norm)
+            features = F.linear(features, self.head.weight * scale[:, None], shift)  # (M, D)
+        return F.leaky_relu(features, self.config.slope, inplace=not self.training)
+
+
+class EdgeConv(nn.Module):
+    """One layer: (M, C_in) features and their graph -> (M, C_out).
+
+    Attributes
+    ----------
+    weight
+        (C_out, 2 C_in): acts on [f_j - f_i, f_i]; there is no bias.
+    norm
+        BatchNorm over all edges. Its own forward is never called.
+    """
+
+    def __init__(self, inputs: int, outputs: int, *, slope: float, momentum: float) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(outputs, 2 * inputs))
+        nn.init.kaiming_uniform_(self.weight, a=math.sqrt(5))  # as torch's own convolutions
+        self.norm = nn.BatchNorm1d(outputs, momentum=momentum)
+        self.slope, self.momentum = slope, momentum
+
+    def forward(self, features: Tensor, graph: NeighborGraph) -> Tensor:
+        """Apply the layer."""
+        if not self.training:
+            return self._folded(features, graph)
+        norm = self.norm
+        output: Tensor
+        output, mean, variance = _EdgeConvTraining.apply(  # (M, C_out), (C_out,), (C_out,)
+            features, self.weight, norm.weight, norm.bias, graph, norm.eps, self.slope
+        )
+        edges = graph.indices.numel()
+        with torch.no_grad():
+            assert norm.running_mean is not None
+            assert norm.running_var is not None
+            assert norm.num_batches_tracked is not None
+            norm.running_mean.lerp_(mean, self.momentum)
+            norm.running_var.lerp_(variance * (edges / (edges - 1)), self.momentum)
+            norm.num_batches_tracked.add_(1)
+        return output
+
+    def _folded(self, features: Tensor, graph: NeighborGraph) -> Tensor:
+        """Evaluate with BatchNorm folded into the weights."""
+        scale, shift = _affine(self.norm)
+        neighbor_weight, point_weight = _split(self.weight, scale)
+        # The scale is in the weights already, so negative channels are flipped by themselves.
+        from_neighbors = neighbor_max(features @ neighbor_weight.T, graph)  # (M, C_out)
+        from_point = F.linear(features, point_weight, shift)  # (M, C_out)
+        return F.leaky_relu(from_neighbors + from_point, self.slope)
+
+
+class _EdgeConvTraining(torch.autograd.Function):
+    """EdgeConv with batch statistics, as one function with its closed-form backward.
+
+    Notation, with P = A f (neighbour part), Q = (B - A) f (point part), k neighbours, E edges:
+    the edge value is ``y_ij = P_j + Q_i``; its maximum over j is ``max_j P_j + Q_i``; its mean is
+    ``mean_deg(P) + mean(Q)``; and with both parts centred its variance is
+    ``(sum_j deg_j P_j^2 + sum_i Q_i (2 S_i + k Q_i)) / E``, where S_i sums P over the neighbours.
+    Centring first keeps the variance free of cancellation.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        features: Tensor,
+        weight: Tensor,
+        scale: Tensor,
+        shift: Tensor,
+        graph: NeighborGraph,
+        eps: float,
+        slope: float,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        k, edges = graph.k, graph.indices.numel()
+        degree = graph.in_degree.to(features.dtype)  # (M,)
+        sign = torch.where(scale < 0, -1.0, 1.0).to(scale.dtype)  # (C_out,)
+        neighbor_weight, point_weight = _split(weight, sign)  # (C_out, C_in) each
+        neighbor_part = features @ neighbor_weight.T  # (M, C_out): P
+        point_part = features @ point_weight.T  # (M, C_out): Q
+        value, argument = graph.argmax(neighbor_part)  # (M, C_out) each
+
+        neighbor_mean = (degree @ neighbor_part) / edges  # (C_out,)
+        point_mean = point_part.mean(dim=0)  # (C_out,)
+        neighbor_part -= neighbor_mean
+        point_part -= point_mean
+        value -= neighbor_mean
+        value += point_part  # centred maximum of y_ij over j
+        neighbor_total = graph.sum(neighbor_part)  # (M, C_out): S
+        # d(variance) / dQ up to 2 / E; also half of what the variance itself needs.
+        point_slope = neighbor_total.add_(point_part, alpha=k)  # (M, C_out): S + k Q
+        variance = degree @ neighbor_part.square()  # (C_out,)
+        variance += (2 * point_slope - k * point_part).mul_(point_part).sum(dim=0)
+        variance /= edges
+        inverse_std = torch.rsqrt(variance + eps)  # (C_out,)
+
+        output = torch.addcmul(shift, value, scale.abs() * inverse_std)  # (M, C_out)
+        F.leaky_relu(output, slope, inplace=True)
+        ctx.save_for_backward(
+            features, weight, scale, neighbor_part, point_part, point_slope, value, argument,
+            output, inverse_std,
+        )  # fmt: skip
+        ctx.graph, ctx.slope = graph, slope
+        mean = (neighbor_mean + point_mean) * sign  # (C_out,)
+        ctx.mark_non_differentiable(mean, variance)
+        return output, mean, variance
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
+        (features, weight, scale, neighbor_part, point_part, point_slope, value, argument,
+         output, inverse_std) = ctx.saved_tensors  # fmt: skip
+        graph: NeighborGraph = ctx.graph
+        k, edges = graph.k, graph.indices.numel()
+        degree = graph.in_degree.to(features.dtype)[:, None]  # (M, 1)
+        sign = torch.where(scale < 0, -1.0, 1.0).to(scale.dtype)  # (C_out,)
+
+        grad = torch.where(output > 0, grad, grad * ctx.slope)  # (M, C_out)
+        grad_shift = grad.sum(dim=0)  # (C_out,)
+        grad_scale = (grad * value).sum(dim=0) * inverse_std  # (C_out,), of |scale|
+        gain = scale.abs() * inverse_std  # (C_out,)
+        # What each edge receives through the mean, and through the variance per unit of y_ij.
+        through_mean = -gain * grad_shift / edges  # (C_out,)
+        through_variance = -gain * inverse_std * grad_scale / edges  # (C_out,)
+
+        grad *= gain  # gradient of the centred maximum
+        grad_neighbor = graph.transposed_sum(point_part)  # (M, C_out): d(variance)/dP, Q's share
+        grad_neighbor.addcmul_(degree, neighbor_part).mul_(through_variance)
+        grad_neighbor.addcmul_(degree, through_mean)
+        grad_neighbor.scatter_add_(0, argument, grad)
+        grad_point = grad.addcmul_(point_slope, through_variance)  # (M, C_out)
+        grad_point += k * through_mean
+
+        neighbor_weight, point_weight = _split(weight, sign)  # (C_out, C_in) each
+        grad_features = None
+        if ctx.needs_input_grad[0]:
+            grad_features = torch.addmm(  # (M, C_in)
+                grad_neighbor @ neighbor_weight, grad_point, point_weight
+            )
+        grad_point_weight = grad_point.T @ features  # (C_out, C_in)
+        grad_difference_weight = grad_neighbor.T @ features - grad_point_weight  # (C_out, C_in)
+        grad_weight = torch.cat([grad_difference_weight, grad_point_weight], dim=1)
+        grad_weight *= sign[:, None]
+        return grad_features, grad_weight, grad_scale * sign, grad_shift, None, None, None
+
+
+def _split(weight: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
+    """Turn (C_out, 2 C_in) for [f_j - f_i, f_i] into scaled weights of f_j and of f_i."""
+    difference, point = weight.mul(scale[:, None]).chunk(2, dim=1)  # (C_out, C_in) each
+    return difference, point - difference
+
+
+def _affine(norm: nn.BatchNorm1d) -> tuple[Tensor, Tensor]:
+    """Return scale (C,) and shift (C,) that BatchNorm amounts to in evaluation."""
+    assert norm.running_mean is not None
+    assert norm.running_var is not None
+    scale = norm.weight * torch.rsqrt(norm.running_var + norm.eps)
+    return scale, norm.bias - norm.running_mean * scale
