@@ -69,7 +69,7 @@ def bone_scales(skeleton: Skeleton, species: Species) -> tuple[Floats, Floats, F
 def scale_skeleton(skeleton: Skeleton, species: Species) -> tuple[Skeleton, Floats]:
     """Scale a skeleton; also give the world rotation of every bone (J, 3, 3)."""
     lengths, start, end = bone_scales(skeleton, species)
-    axes = skeleton.tails - skeleton.heads  # (J, 3)
+    axes = bone_axes(skeleton, start)  # (J, 3)
     rotations, heads = np.empty((len(lengths), 3, 3)), np.empty((len(lengths), 3))
     for j, parent in enumerate(skeleton.parents):
         base = base_name(skeleton.names[j])
@@ -79,10 +79,7 @@ def scale_skeleton(skeleton: Skeleton, species: Species) -> tuple[Skeleton, Floa
         if parent < 0:
             rotations[j], heads[j] = local, skeleton.heads[j]
             continue
-        relative, axis = skeleton.heads[j] - skeleton.heads[parent], axes[parent]
-        along = np.clip(relative @ axis / (axis @ axis), 0.0, 1.0)
-        thick = (1 - along) * start[parent] + along * end[parent]  # (3,)
-        offset = lengths[parent] * along * axis + thick * (relative - along * axis)
+        offset = _carry(skeleton.heads[j : j + 1], parent, skeleton, lengths, start, end)[0]  # (3,)
         rotations[j] = rotations[parent] @ local
         heads[j] = heads[parent] + rotations[parent] @ offset
     tails = heads + np.einsum("jab,jb->ja", rotations, lengths[:, None] * axes)
@@ -100,6 +97,22 @@ def scale_skeleton(skeleton: Skeleton, species: Species) -> tuple[Skeleton, Floa
     return scaled, rotations
 
 
+def bone_axes(skeleton: Skeleton, start: Floats) -> Floats:
+    """Axes (J, 3) before their length scales.
+
+    On a wide trunk, and with thick legs, knees and elbows stand wider too.
+    """
+    axes = skeleton.tails - skeleton.heads  # (J, 3)
+    carriers = {"thigh": ("pelvis", "shank"), "scapula": ("chest", "forearm")}
+    carriers["upperarm"] = carriers["scapula"]
+    for bone, name in enumerate(skeleton.names):
+        if base_name(name) in carriers and "hpaw_l" in skeleton.names:
+            trunk, lower = carriers[base_name(name)]
+            wide = start[skeleton.index(trunk), 0], start[skeleton.index(f"{lower}_l"), 0]
+            axes[bone, 0] *= max(1.0, wide[0]) * max(1.0, wide[1])
+    return axes
+
+
 def _carry(
     points: Floats, bone: int, skeleton: Skeleton, lengths: Floats, start: Floats, end: Floats
 ) -> Floats:
@@ -108,7 +121,8 @@ def _carry(
     relative = points - skeleton.heads[bone]  # (V, 3)
     along = np.clip(relative @ axis / (axis @ axis), 0.0, 1.0)[:, None]  # (V, 1)
     thick = (1 - along) * start[bone] + along * end[bone]  # (V, 3)
-    return lengths[bone] * along * axis + thick * (relative - along * axis)  # (V, 3)
+    scaled = lengths[bone] * bone_axes(skeleton, start)[bone]  # (3,)
+    return along * scaled + thick * (relative - along * axis)  # (V, 3)
 
 
 def reshape(

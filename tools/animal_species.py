@@ -52,7 +52,7 @@ CAPSULE: dict[str, Species] = {
         upper=(0.86, 0.84), lower=(0.82, 0.74), cannons=(0.8, 0.76), paws=(0.82, 0.8),
     ),
     "horse": define_species(
-        1.9, {"neck0": -14, "head": -22, "tail0": -28, "tail1": -6, "thigh": -4, "shank": 20,
+        1.9, {"neck0": -14, "head": -22, "tail0": -16, "tail1": -6, "thigh": -4, "shank": 20,
               "hock": -14},
         trunk=(1.2, 1.2), spine0=(1.0, 1.02), neck=(1.22, 1.42, 0.8), neck0=(1.0, 1.12),
         neck2=(1.0, 0.9), head=(1.25, 1.06, 0.84), jaw=(1.35, 1.80, 0.72),
@@ -61,13 +61,13 @@ CAPSULE: dict[str, Species] = {
         paws=(0.88, 1.02),
     ),
     "foal": define_species(
-        1.25, {"neck0": 4, "head": -20, "tail0": -25, "thigh": -4, "shank": 20, "hock": -14},
+        1.25, {"neck0": 4, "head": -20, "tail0": -14, "thigh": -4, "shank": 20, "hock": -14},
         trunk=(0.82, 0.9), neck=(1.02, 1.1, 0.82), head=(1.12, 1.02, 0.88), jaw=(1.3, 1.22, 0.82),
         muzzle=(1.4, 1.18, 0.95), nose=(1.28, 1.2), ear=(0.58, 0.95), tail=(0.72, 1.1),
         upper=(1.1, 1.0), lower=(1.34, 1.0), cannons=(1.42, 0.98), paws=(0.8, 0.92),
     ),
     "cow": define_species(
-        1.9, {"neck0": -28, "neck1": -4, "head": -10, "tail0": -30, "tail1": -8, "shank": 14,
+        1.9, {"neck0": -28, "neck1": -4, "head": -10, "tail0": -18, "tail1": -8, "shank": 14,
               "hock": -10},
         trunk=(1.24, 1.28), pelvis=(1.0, 0.97), spine0=(1.0, 1.06), neck=(0.88, 1.42, 0.74),
         head=(1.2, 1.16, 0.98), jaw=(1.3, 1.3, 0.9), muzzle=(1.5, 1.45, 0.98),
@@ -76,10 +76,10 @@ CAPSULE: dict[str, Species] = {
         paws=(0.95, 1.12),
     ),
     "hippo": define_species(
-        2, {"neck0": -36, "neck1": -6, "head": 8, "tail0": -20},
+        2, {"neck0": -36, "neck1": -6, "head": 8, "tail0": 15, "tail1": 5},
         trunk=(1.26, 1.52, 1.06), neck=(0.66, 1.72, 1.02), head=(1.35, 1.42, 1.08),
         jaw=(1.55, 1.8, 1.45), muzzle=(1.3, 1.75, 1.18), nose=(1.15, 2.60, 1.65), ear=(0.42, 1.15),
-        tail=(0.5, 1.0), upper=(0.86, 1.15), thigh=(1.0, 1.3), lower=(0.76, 1.65),
+        tail=(0.5, 1.0), upper=(0.86, 1.35), thigh=(1.0, 1.1), lower=(0.76, 1.65),
         cannons=(0.66, 1.75), paws=(1.12, 1.45),
     ),
 }
@@ -135,7 +135,7 @@ DOG: dict[str, Species] = {
         upper=(0.84, 0.92), lower=(0.72, 0.9), cannons=(0.7, 0.9), paws=(0.86, 0.88),
     ),
     "horse": define_species(
-        1.95, {"neck0": -16, "head": -18, "tail0": -35, "tail3": -20, "tail4": -18, "shank": 10,
+        1.95, {"neck0": -16, "head": -9, "tail0": -20, "tail3": -20, "tail4": -18, "shank": 10,
                "hock": -22},
         trunk=(1.18, 1.28, 1.02), spine0=(1.0, 1.06), neck=(1.3, 1.5, 0.86), neck0=(1.0, 1.12),
         head=(1.25, 1.02, 0.86), jaw=(1.65, 1.6, 0.85), muzzle=(1.95, 1.62, 0.85),
@@ -143,7 +143,7 @@ DOG: dict[str, Species] = {
         lower=(1.18, 1.12), cannons=(1.24, 1.05), paws=(0.8, 0.95),
     ),
     "cow": define_species(
-        1.9, {"neck0": -24, "head": -6, "tail0": -30, "tail3": -20, "shank": 6, "hock": -18},
+        1.9, {"neck0": -18, "head": 0, "tail0": -20, "tail3": -20, "shank": 6, "hock": -18},
         trunk=(1.24, 1.4, 1.06), neck=(0.84, 1.5, 0.86), head=(1.28, 1.32), jaw=(1.35, 1.42),
         muzzle=(1.42, 1.56, 1.02), nose=(1.15, 1.75, 1.12), ear=(0.5, 1.0), tail=(1.0, 1.1),
         upper=(0.96, 1.35), lower=(0.92, 1.32), cannons=(0.88, 1.32), paws=(0.95, 1.12),

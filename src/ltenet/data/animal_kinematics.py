@@ -17,8 +17,8 @@ from ltenet.data.animal_postures import Leg, Posture
 from ltenet.data.bones import Floats, Rig
 
 _NECK_LEVELLING, _HEAD_LEVELLING, _TAIL_LEVELLING = 0.55, 0.2, 0.6
-_TIGHTEST_JOINT = math.radians(32.0)  # between the two links of a fully bent leg
-_HOCK_RANGE, _WRIST_RANGE = (-55.0, 105.0), (-130.0, 35.0)
+_TIGHTEST_JOINT = math.radians(40.0)  # between the two links of a fully bent leg
+_HOCK_RANGE, _WRIST_RANGE = (-50.0, 95.0), (-120.0, 35.0)
 _WIDEST_SPLAY = math.radians(40.0)
 
 

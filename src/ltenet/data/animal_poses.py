@@ -17,7 +17,7 @@ Generator = np.random.Generator
 
 def _stand(rng: Generator) -> Posture:
     swings = rng.normal(0, 6, 4)
-    splays = rng.normal(0.01, 0.025, 4)
+    splays = rng.normal(0.02, 0.025, 4)
     legs = [Leg(s, None, 0.0, p, 0.3 * s) for s, p in zip(swings, splays, strict=True)]
     hips, shoulders = rng.uniform(0.95, 1.0, 2)
     return Posture(
@@ -36,7 +36,7 @@ def _gait(rng: Generator, offsets: tuple[float, ...], stride: float, lift: float
         # cannon backwards.
         fold = raised * lift * (150.0 if k < 2 else -330.0)
         legs.append(
-            Leg(swing, None, lift * raised, rng.normal(-0.02, 0.02), 0.6 * swing + fold, 0.6 * fold)
+            Leg(swing, None, lift * raised, rng.normal(0.005, 0.02), 0.6 * swing + fold, 0.6 * fold)
         )
     low = rng.uniform(0.91, 0.97)
     return Posture(
@@ -85,7 +85,7 @@ def _sit(rng: Generator) -> Posture:
     hind = []
     for _ in range(2):
         swing = rng.uniform(14, 38)
-        hind.append(Leg(swing, None, 0.02, rng.uniform(0.02, 0.16), rng.uniform(62, 85), 0.0))
+        hind.append(Leg(swing, None, 0.02, rng.uniform(0.07, 0.2), rng.uniform(62, 85), 0.0))
     lift = rng.random() < 0.25
     fore = [Leg(rng.normal(2, 7), None, 0.0, rng.normal(-0.02, 0.02)) for _ in range(2)]
     if lift:
@@ -120,7 +120,7 @@ def _paw(rng: Generator) -> Posture:
 def _sphinx(rng: Generator) -> Posture:
     hips, shoulders = rng.uniform(0.26, 0.36), rng.uniform(0.34, 0.5)
     hind = [
-        Leg(rng.uniform(16, 42), None, 0.02, rng.uniform(0.05, 0.22), rng.uniform(65, 88))
+        Leg(rng.uniform(16, 42), None, 0.02, rng.uniform(0.08, 0.24), rng.uniform(65, 88))
         for _ in range(2)
     ]
     fore = [

@@ -231,7 +231,10 @@ class HumanGenerator:
         self.template, self._collisions = _template_and_collisions()
 
     def draw(self, seed: int, index: int) -> GeneratedBody:
-        """Body number ``index`` of the stream ``seed``, independent of any other call."""
+        """Body number ``index`` of the stream ``seed``, independent of any other call.
+
+        The pelvis stays near the origin, whatever the pose; nobody is put on a floor.
+        """
         rng = np.random.default_rng([seed, index])
         while True:
             rest = self._model.rest(draw_phenotype(rng))

@@ -75,7 +75,7 @@ class Shrec19Archive(ShapeSet):
         self._original = arrays.whole("orig_vertex", self._points.shape[:2])
         self._surface = arrays.real("surf_pts", (count, -1, 3))
         self._upright = arrays.real("to_yup", (count, 3, 3))
-        self._single = np.stack([_occurs_once(row) for row in self._original])  # (S, V)
+        self._distinct = np.stack([_first_places(row) for row in self._original])  # (S, V)
 
     def shape(self, index: int) -> Shape:
         """Template vertices on the shape as a cloud, turned upright."""
@@ -84,8 +84,8 @@ class Shrec19Archive(ShapeSet):
         return cloud.rotated(self._upright[index])
 
     def truth(self, source: int, target: int) -> GroundTruth | None:
-        """Template vertices that have a vertex of their own on both shapes."""
-        vertices = np.flatnonzero(self._single[source] & self._single[target])  # (P,)
+        """Template vertices, of which none repeats another's vertex on either shape."""
+        vertices = np.flatnonzero(self._distinct[source] & self._distinct[target])  # (P,)
         return GroundTruth(vertices, vertices)
 
     def surface(self, index: int) -> FloatArray | None:
@@ -168,8 +168,8 @@ class _Arrays:
         return array
 
 
-def _occurs_once(values: IntArray) -> NDArray[np.bool_]:
-    """(V,) whether the value at this place is at no other place."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    single: NDArray[np.bool_] = counts[inverse.reshape(-1)] == 1
-    return single
+def _first_places(values: IntArray) -> NDArray[np.bool_]:
+    """(V,) whether the value at this place occurs here for the first time."""
+    first = np.zeros(len(values), dtype=bool)  # (V,)
+    first[np.unique(values, return_index=True)[1]] = True
+    return first
