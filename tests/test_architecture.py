@@ -33,6 +33,7 @@ LAYERS = [
     "divergence",
     "losses",
     "model",
+    "metrics",
     "data",
     "cli",
 ]

@@ -67,7 +67,7 @@ CAPSULE: dict[str, Species] = {
         upper=(1.1, 1.0), lower=(1.34, 1.0), cannons=(1.42, 0.98), paws=(0.8, 0.92),
     ),
     "cow": define_species(
-        1.9, {"neck0": -28, "neck1": -4, "head": -10, "tail0": -18, "tail1": -8, "shank": 14,
+        1.9, {"neck0": -22, "neck1": -2, "head": -16, "tail0": -18, "tail1": -8, "shank": 14,
               "hock": -10},
         trunk=(1.24, 1.28), pelvis=(1.0, 0.97), spine0=(1.0, 1.06), neck=(0.88, 1.42, 0.74),
         head=(1.2, 1.16, 0.98), jaw=(1.3, 1.3, 0.9), muzzle=(1.5, 1.45, 0.98),
@@ -76,7 +76,7 @@ CAPSULE: dict[str, Species] = {
         paws=(0.95, 1.12),
     ),
     "hippo": define_species(
-        2, {"neck0": -36, "neck1": -6, "head": 8, "tail0": 15, "tail1": 5},
+        2, {"neck0": -22, "neck1": -2, "head": -4, "tail0": 15, "tail1": 5},
         trunk=(1.26, 1.52, 1.06), neck=(0.66, 1.72, 1.02), head=(1.35, 1.42, 1.08),
         jaw=(1.55, 1.8, 1.45), muzzle=(1.3, 1.75, 1.18), nose=(1.15, 2.60, 1.65), ear=(0.42, 1.15),
         tail=(0.5, 1.0), upper=(0.86, 1.35), thigh=(1.0, 1.1), lower=(0.76, 1.65),

@@ -1,9 +1,9 @@
 """Read the rigged dog of dm-control and give it our bones.
 
 Layout of a MuJoCo ``.skn`` file (little endian): four int32 counts (vertices, texture coordinates,
-faces, bones), the float32 vertices and texture coordinates, the int32 faces, then per bone a name of
-40 bytes, float32 position and quaternion, an int32 count, and that many int32 vertex ids and float32
-weights.
+faces, bones), the float32 vertices and texture coordinates, the int32 faces, then per bone a name
+of 40 bytes, float32 position and quaternion, an int32 count, and that many int32 vertex ids and
+float32 weights.
 """
 
 from __future__ import annotations

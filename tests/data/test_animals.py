@@ -209,6 +209,8 @@ def test_hoofed_animals_do_not_sit():
     assert "sit" not in family_odds("horse")
     assert "sit" in family_odds("cat")
     assert "rear" not in family_odds("hippo")
+    assert "graze" in family_odds("horse")
+    assert "graze" not in family_odds("centaur")
 
 
 def test_import_needs_numpy_alone():

@@ -286,7 +286,9 @@ def family_odds(species: str) -> dict[str, float]:
     """How often a species takes each family; hoofed animals do not sit, heavy ones do not jump."""
     if species in ("cow", "hippo"):
         return _HEAVY
-    return _RUNNERS if species in HOOFED or species.startswith("centaur") else _LIGHT
+    if species.startswith("centaur"):
+        return {family: odds for family, odds in _RUNNERS.items() if family != "graze"}
+    return _RUNNERS if species in HOOFED else _LIGHT
 
 
 def draw_posture(
@@ -305,6 +307,7 @@ def draw_posture(
     neck, head, tail, curl = posture.neck, posture.head, posture.tail, posture.curl
     look = rng.random()
     yaw = rng.normal(0, 14) if look < 0.7 else rng.choice((-1.0, 1.0)) * rng.uniform(30, 120)
+    yaw *= 1.0 - min(0.6, abs(neck[0]) / 180.0)  # a lowered neck cannot turn as far
     bend = 0.25 * limber * yaw if look >= 0.7 else 0.0  # the back follows a far turn of the head
     if rng.random() < 0.15:
         bend += limber * rng.choice((-1.0, 1.0)) * rng.uniform(8, 36)

@@ -50,7 +50,7 @@ def _generations(parents: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
 
 
 _DISTAL = ("shank", "hock", "hpaw", "forearm", "cannon", "fpaw", "foot", "toes")
-_ARM = ("ulna", "hand", "fingers")
+_ARM = ("ulna", "fingers")  # the hand between them goes where they go
 _BULK = ("pelvis", "spine", "chest", "torso")
 
 
@@ -74,7 +74,7 @@ def _must_not_meet(one: str, two: str) -> bool:
     """Whether the first bone may not enter the second."""
     limb = {"thigh": 0, "shank": 0, "hock": 0, "hpaw": 0, "foot": 0, "toes": 0}
     limb |= {"upperarm": 1, "forearm": 1, "cannon": 1, "fpaw": 1}
-    limb |= {"clavicle": 2, "humerus": 2, "ulna": 2, "hand": 2, "fingers": 2}
+    limb |= {"humerus": 2, "ulna": 2, "fingers": 2}
     base, other = one.rsplit("_", 1)[0], two.rsplit("_", 1)[0]
     if base in _DISTAL:
         if other in limb:

@@ -203,12 +203,12 @@ class ArmPoser:
         clavicle = euler_rotations(shrug)  # (2, 3, 3)
         rest = axes[self._humerus]  # (2, 3)
         fold = np.cross(rest, (0.0, 0.0, 1.0))  # (2, 3): bends the forearm forwards
-        twisted = axis_rotation(rest, _SIDES * arms.twist)  # (2, 3, 3)
+        hinges = np.stack([rest, fold, fold, fold])  # (4, 2, 3)
+        bends = np.stack([_SIDES * arms.twist, arms.elbow, arms.wrist, arms.curl])  # (4, 2)
+        twisted, elbow, wrist, curl = axis_rotation(hinges, bends)  # (2, 3, 3) each
         out[self._clavicle] = clavicle
         out[self._humerus] = clavicle.transpose(0, 2, 1) @ swing(rest, goal) @ twisted
-        out[self._ulna] = axis_rotation(fold, arms.elbow)
-        out[self._hand] = axis_rotation(fold, arms.wrist)
-        out[self._fingers] = axis_rotation(fold, arms.curl)
+        out[self._ulna], out[self._hand], out[self._fingers] = elbow, wrist, curl
 
 
 class ApePoser:

@@ -164,9 +164,8 @@ def blend_builds(first: Build, second: Build, amount: float) -> Build:
     keep, add = 1.0 - amount, amount * float(size / other)
     return Build(
         vertices=np.float32(keep) * first.vertices + np.float32(add) * second.vertices,
-        axis_weights=(
-            np.float32(keep) * first.axis_weights + np.float32(amount) * second.axis_weights
-        ),
+        # At unit scales these have no effect, and the jitter of an individual is small.
+        axis_weights=first.axis_weights,
         heads=keep * first.heads + add * second.heads,
         tails=keep * first.tails + add * second.tails,
         radii=keep * first.radii + add * second.radii,
@@ -211,14 +210,11 @@ def place_bones(rig: Rig, offsets: Floats, axes: Floats, rotations: Floats) -> P
     rotations
         (J, 3, 3) local rotations in rest axes, carried along by the parents.
     """
-    world = np.empty_like(rotations)  # (J, 3, 3)
-    heads = np.empty_like(offsets)  # (J, 3)
-    world[0], heads[0] = rotations[0], offsets[0]
+    motions = np.zeros((len(offsets), 4, 4))  # (J, 4, 4), homogeneous; world motions in the end
+    motions[:, :3, :3], motions[:, :3, 3], motions[:, 3, 3] = rotations, offsets, 1.0
     for bones in rig.generations:
-        parents = rig.parents[bones]
-        carried = world[parents]  # (n, 3, 3)
-        world[bones] = carried @ rotations[bones]
-        heads[bones] = heads[parents] + (carried @ offsets[bones][:, :, None])[:, :, 0]
+        motions[bones] = motions[rig.parents[bones]] @ motions[bones]
+    world, heads = motions[:, :3, :3], motions[:, :3, 3]
     return Placement(world, heads, heads + (world @ axes[:, :, None])[:, :, 0])
 
 

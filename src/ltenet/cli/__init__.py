@@ -1,0 +1,127 @@
+"""The command line: `ltenet VERB ...`.
+
+Each verb has a file of its own, which is imported only when the verb is used; `VERBS` lists them.
+Results go to stdout, everything else to stderr. Exit codes: 0 ok, 1 unexpected, 2 usage, 3 bad
+input, 4 missing model, data or dependency, 5 some pairs failed, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import make_dataclass
+from importlib import import_module
+from typing import Annotated, Any, NamedTuple, Union
+
+from ltenet import __version__
+from ltenet.cli.command import Command
+from ltenet.cli.output import discard_stdout, logging_to_stderr, say, write_result
+from ltenet.errors import LTENetError
+
+DESCRIPTION = (
+    "Dense correspondence between 3-D shapes. `ltenet VERB --help` explains a verb; "
+    "`ltenet --version` prints the version."
+)
+
+
+class Verb(NamedTuple):
+    """Where a verb lives.
+
+    Attributes
+    ----------
+    module
+        Module whose `COMMAND` is a `Command`, or a dataclass that chooses one.
+    summary
+        What the list of verbs says about it.
+    """
+
+    module: str
+    summary: str
+
+
+#: The verbs, in the order of the help text. A new one is a file and a line here.
+VERBS: dict[str, Verb] = {
+    "data": Verb("ltenet.cli.data", "Shapes to learn from: list, make, draw and measure them."),
+    "train": Verb("ltenet.cli.train", "Train a network on generated shapes."),
+    "version": Verb("ltenet.cli.version", "Versions of ltenet and of what it stands on."),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    argv
+        Arguments after the program's name; those of the process by default.
+
+    Returns
+    -------
+    The exit code. Nothing is raised, so that `sys.exit(main())` is all a caller needs.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    verbose = False
+    try:
+        if arguments == ["--version"]:
+            write_result({"ltenet": __version__}, f"ltenet {__version__}", as_json=False)
+            return 0
+        command = _parse(arguments)
+        verbose = command.verbose
+        with logging_to_stderr(verbose=verbose):
+            result = command.run()
+            write_result(result.data, result.text, as_json=command.json)
+            return 0
+    except SystemExit as stop:  # help and usage errors of tyro, which has told the user
+        return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    except LTENetError as error:
+        say(f"error: {error}", traceback=verbose)
+        return error.exit_code
+    except KeyboardInterrupt:
+        say("interrupted")
+        return 130
+    except BrokenPipeError:  # the reader of our output has seen enough
+        discard_stdout()
+        return 0
+    except Exception as error:
+        advice = "" if verbose else "; try again with --verbose to see where"
+        say(f"error: unexpected {type(error).__name__}: {error}{advice}", traceback=verbose)
+        return 1
+
+
+def _parse(arguments: list[str]) -> Command:
+    """Turn arguments into a command; only the module of the verb that is used is imported."""
+    import tyro
+
+    wanted = next((word for word in arguments if not word.startswith("-")), None)
+    choices = tuple(
+        Annotated[
+            _command_type(verb) if name == wanted else _placeholder(name),
+            tyro.conf.subcommand(name, description=verb.summary),
+        ]
+        for name, verb in VERBS.items()
+    )
+    any_of_them: Any = Union[choices]  # noqa: UP007 - made of a table
+    chosen: Any = tyro.cli(
+        any_of_them,
+        prog="ltenet",
+        description=DESCRIPTION,
+        args=arguments,
+        config=(
+            tyro.conf.OmitSubcommandPrefixes,
+            tyro.conf.OmitArgPrefixes,
+            tyro.conf.FlagCreatePairsOff,
+        ),
+    )
+    # A group such as `data` holds its command in the field of that name.
+    command = getattr(chosen, "command", chosen)
+    assert isinstance(command, Command)
+    return command
+
+
+def _command_type(verb: Verb) -> Any:
+    return import_module(verb.module).COMMAND
+
+
+def _placeholder(name: str) -> type:
+    """Stand in for a verb that is listed but not used."""
+    return make_dataclass(f"_{name}", ())

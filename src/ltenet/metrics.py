@@ -1,0 +1,125 @@
+"""How good a map is, measured against the truth.
+
+Everything follows from the distances between predicted and true positions on the target, and from
+the target's diameter: the largest distance among the points that were drawn on it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ltenet.errors import InputError
+from ltenet.shape import FloatArray
+
+#: Tolerances of the accuracy curve, as shares of the diameter: 0.2 % to 20 %.
+TOLERANCES: FloatArray = np.arange(1, 101, dtype=np.float64) * 0.002
+
+
+class MapError(NamedTuple):
+    """The figures of one pair.
+
+    Attributes
+    ----------
+    accuracy
+        (100,) share of points within each of `TOLERANCES`.
+    err
+        Mean Euclidean distance, in the unit of the shapes: the paper's equation.
+    err_percent
+        The same as a percentage of the diameter.
+    err_dpc
+        100 times the mean *squared* distance: the `err` that the papers publish.
+    """
+
+    accuracy: FloatArray
+    err: float
+    err_percent: float
+    err_dpc: float
+
+    @property
+    def auc(self) -> float:
+        """Mean accuracy over the tolerances: the area under the curve, up to 1."""
+        return float(self.accuracy.mean())
+
+
+def map_error(
+    predicted: ArrayLike,
+    truth: ArrayLike,
+    diameter: float,
+    *,
+    strict: bool = False,
+    divisor: float = 1.0,
+) -> MapError:
+    """Compare predicted with true positions.
+
+    Parameters
+    ----------
+    predicted, truth
+        (N, 3) positions on the target.
+    diameter
+        Largest distance among the target's points.
+    strict
+        Count distances below the tolerance only, as the paper's equation does, not those equal.
+    divisor
+        What the published `err_dpc` of a benchmark is divided by beyond its definition.
+    """
+    distances = distances_to_truth(predicted, truth)  # (N,)
+    return MapError(
+        accuracy=accuracy(distances, diameter, TOLERANCES, strict=strict),
+        err=float(distances.mean()),
+        err_percent=float(100 * distances.mean() / diameter),
+        err_dpc=float(100 * np.square(distances).mean() / divisor),
+    )
+
+
+def distances_to_truth(predicted: ArrayLike, truth: ArrayLike) -> FloatArray:
+    """Distance (N,) of each (N, 3) predicted from its (N, 3) true position."""
+    predicted, truth = np.asarray(predicted, np.float64), np.asarray(truth, np.float64)
+    if predicted.shape != truth.shape or predicted.ndim != 2 or len(predicted) == 0:
+        raise InputError(
+            f"positions of shapes {predicted.shape} and {truth.shape} came; two of one shape "
+            "(N, 3), N >= 1, are needed; leave out points whose truth is not known on both sides"
+        )
+    distances: FloatArray = np.linalg.norm(predicted - truth, axis=1)  # (N,)
+    return distances
+
+
+def accuracy(
+    distances: FloatArray, diameter: float, tolerances: ArrayLike, *, strict: bool = False
+) -> FloatArray:
+    """Share of the (N,) distances within each of the (T,) tolerances times the diameter."""
+    if not diameter > 0:
+        raise InputError(
+            f"a diameter of {diameter} came; a positive length is needed; "
+            "check that the target's points are not all the same"
+        )
+    ordered = np.sort(distances)  # (N,)
+    limits = np.asarray(tolerances, dtype=np.float64) * diameter  # (T,)
+    counts = np.searchsorted(ordered, limits, side="left" if strict else "right")  # (T,)
+    shares: FloatArray = counts / len(ordered)
+    return shares
+
+
+def flipped(
+    predicted: ArrayLike,
+    truth: ArrayLike,
+    alias: ArrayLike,
+    diameter: float,
+    *,
+    least: float = 0.05,
+) -> NDArray[np.bool_]:
+    """Which points (N,) were taken for their alias, e.g. for their mirror image.
+
+    A point is flipped if its prediction is nearer to the alias than to the truth. Points whose
+    truth and alias are closer than `least` of the diameter cannot be told apart and do not count.
+
+    Parameters
+    ----------
+    predicted, truth, alias
+        (N, 3) positions on the target.
+    """
+    to_truth = distances_to_truth(predicted, truth)  # (N,)
+    to_alias = distances_to_truth(predicted, alias)  # (N,)
+    return (to_alias < to_truth) & (distances_to_truth(truth, alias) > least * diameter)

@@ -1,0 +1,1 @@
+"""Training: configuration, the visible loop, objectives, validation, checkpoints, run folders."""

@@ -1,0 +1,220 @@
+"""What a training run is, as frozen dataclasses; `settings.py` reads and writes them as TOML."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from ltenet.data.training_pairs import PairConfig
+from ltenet.errors import InputError
+from ltenet.losses import ObjectiveConfig
+from ltenet.model import ModelConfig
+from ltenet.training.schedule import ScheduleConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReconstructionTerm:
+    """The paper's objective, which needs no labels.
+
+    Attributes
+    ----------
+    weight
+        Share of the whole loss; 0 leaves it out.
+    objective
+        The paper's lambdas. Weights and divergence belong to the model's settings.
+    sigma_start
+        Bandwidth at the start; it falls geometrically to the model's own. None: no annealing.
+    sigma_share
+        Share of the run after which the model's own bandwidth is reached.
+    """
+
+    weight: float = 0.0
+    objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
+    sigma_start: float | None = None
+    sigma_share: float = 0.5
+
+    def __post_init__(self) -> None:
+        _require("reconstruction.weight", self.weight, self.weight >= 0, "at least 0")
+        fine = self.sigma_start is None or self.sigma_start > 0
+        _require("reconstruction.sigma_start", self.sigma_start, fine, "none or a length above 0")
+        fine = 0 < self.sigma_share <= 1
+        _require("reconstruction.sigma_share", self.sigma_share, fine, "a share above 0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownTerm:
+    """The known correspondences of generated shapes.
+
+    Attributes
+    ----------
+    weight
+        Share of the whole loss; 0 leaves it out.
+    mode
+        "similarity": cross-entropy between the softmax of the similarities and a Gaussian around
+        the true position; "distance": from the cross-reconstruction to the true position.
+    temperature
+        Cosine similarities are divided by it.
+    width
+        Standard deviation of that Gaussian, in the unit of the normalised shapes.
+    """
+
+    weight: float = 0.0
+    mode: Literal["similarity", "distance"] = "similarity"
+    temperature: float = 0.05
+    width: float = 0.03
+
+    def __post_init__(self) -> None:
+        _require("known.weight", self.weight, self.weight >= 0, "at least 0")
+        _require("known.temperature", self.temperature, self.temperature > 0, "more than 0")
+        _require("known.width", self.width, self.width > 0, "more than 0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimConfig:
+    """The optimiser and what it is fed.
+
+    Attributes
+    ----------
+    kind
+        "adamw": decoupled weight decay; "adam": weight decay as L2, added to the gradient.
+    lr, betas, weight_decay
+        As in the paper by default.
+    clip
+        Largest norm of the gradient; 0 does not clip.
+    ema
+        Decay of the moving average of the weights, which validation and `best/` use; it grows
+        from 0.1 to this over the first steps. 0 uses the weights themselves.
+    batch_size
+        Pairs that share one pass and its BatchNorm statistics, over all processes.
+    accumulate
+        Passes whose gradients are averaged in one step.
+    """
+
+    kind: Literal["adamw", "adam"] = "adamw"
+    lr: float = 3e-4
+    betas: tuple[float, float] = (0.9, 0.999)
+    weight_decay: float = 5e-4
+    clip: float = 0.0
+    ema: float = 0.999
+    batch_size: int = 8
+    accumulate: int = 1
+
+    def __post_init__(self) -> None:
+        _require("optim.lr", self.lr, self.lr > 0, "more than 0")
+        fine = all(0 <= beta < 1 for beta in self.betas)
+        _require("optim.betas", self.betas, fine, "two numbers from 0 to below 1")
+        _require("optim.weight_decay", self.weight_decay, self.weight_decay >= 0, "at least 0")
+        _require("optim.clip", self.clip, self.clip >= 0, "at least 0")
+        _require("optim.ema", self.ema, 0 <= self.ema < 1, "a number from 0 to below 1")
+        _require("optim.batch_size", self.batch_size, self.batch_size >= 1, "at least 1")
+        _require("optim.accumulate", self.accumulate, self.accumulate >= 1, "at least 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValidationConfig:
+    """Held-back generated pairs; no benchmark is ever looked at.
+
+    Attributes
+    ----------
+    pairs
+        How many with independent samples, and as many with shared ones; 0 does not validate.
+    every
+        Steps between validations; there is always one at the end.
+    select
+        What `best/` has the least of, on independent samples: "error" (mean error, needs the known
+        correspondences), "cycle" (mean error of the round trip, no labels) or "loss" (the paper's
+        objective, no labels).
+    """
+
+    pairs: int = 16
+    every: int = 500
+    select: Literal["error", "cycle", "loss"] = "error"
+
+    def __post_init__(self) -> None:
+        _require("validation.pairs", self.pairs, self.pairs >= 0, "at least 0")
+        _require("validation.every", self.every, self.every >= 1, "at least 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """Everything that a run depends on.
+
+    Attributes
+    ----------
+    name
+        Of the run, and of its folder.
+    seed
+        Of the first weights and of the pairs.
+    model
+        What is trained; `model.radius` must be that of the pairs.
+    pairs
+        What it is shown.
+    reconstruction, known, self_training
+        Terms of the loss; at least one has a weight.
+    optim, schedule, validation
+        See there.
+    checkpoint_minutes
+        Time between checkpoints; there is always one at the end.
+    log_every
+        Steps between two lines of the log.
+    threads
+        Threads of each process; 0 leaves torch's choice.
+    workers
+        Processes beside each training process that make pairs; 0 makes them in between.
+    precision
+        "32", or "bf16" for products in half precision: for GPUs, and CPUs with bf16 instructions.
+    sync_norm
+        Whether several processes share the statistics of BatchNorm as if they were one.
+    joint
+        Whether both shapes of a pair share one pass, and its statistics; DPC makes two.
+    """
+
+    name: str = "run"
+    seed: int = 0
+    model: ModelConfig = field(default_factory=ModelConfig)
+    pairs: PairConfig = field(default_factory=PairConfig)
+    reconstruction: ReconstructionTerm = field(default_factory=ReconstructionTerm)
+    known: KnownTerm = field(default_factory=KnownTerm)
+    optim: OptimConfig = field(default_factory=OptimConfig)
+    schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
+    validation: ValidationConfig = field(default_factory=ValidationConfig)
+    checkpoint_minutes: float = 3.0
+    log_every: int = 10
+    threads: int = 0
+    workers: int = 1
+    precision: Literal["32", "bf16"] = "32"
+    sync_norm: bool = True
+    joint: bool = True
+
+    def __post_init__(self) -> None:
+        _require("seed", self.seed, self.seed >= 0, "at least 0")
+        _require("log_every", self.log_every, self.log_every >= 1, "at least 1")
+        _require("threads", self.threads, self.threads >= 0, "at least 0")
+        _require("workers", self.workers, self.workers >= 0, "at least 0")
+        minutes = self.checkpoint_minutes
+        _require("checkpoint_minutes", minutes, minutes >= 0, "at least 0")
+        if Path(self.name).name != self.name or self.name in ("", ".", ".."):
+            _require("name", self.name, False, "a name without slashes")
+        if self.model.radius != self.pairs.radius:
+            raise InputError(
+                f"model.radius is {self.model.radius} and pairs.radius is {self.pairs.radius}; the "
+                "same normalisation is needed in training and in use; set both"
+            )
+        if self.reconstruction.weight == self.known.weight == 0:
+            raise InputError(
+                "every term of the loss has weight 0; at least one is needed; "
+                "set known.weight, reconstruction.weight or self_training.weight"
+            )
+
+    @property
+    def pairs_per_step(self) -> int:
+        """Pairs that one step of the optimiser sees, over all processes."""
+        return self.optim.batch_size * self.optim.accumulate
+
+
+def _require(name: str, value: object, fine: bool, needed: str) -> None:
+    if not fine:
+        raise InputError(
+            f"{name} is {value!r}; {needed} is needed; leave it out for the default"
+        )

@@ -1,0 +1,262 @@
+"""The training loop, all of it.
+
+Each step: next batch -> embed both shapes -> loss -> gradient -> optimiser -> moving average. In
+between: a line of log, a validation, a checkpoint. What a step does depends on the settings, the
+step's number and the state in the checkpoint alone (with a schedule in minutes also on the clock),
+so a run that was killed goes on as if it had not been.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import torch
+
+from ltenet.data.loading import Drawable, load_batches
+from ltenet.data.training_pairs import TrainingPair, TrainingPairs
+from ltenet.errors import LTENetError
+from ltenet.model import LTENet
+from ltenet.training.average import WeightAverage
+from ltenet.training.checkpoint import (
+    Checkpoint,
+    random_states,
+    read_checkpoint,
+    restore_random_states,
+    write_checkpoint,
+)
+from ltenet.training.config import OptimConfig, TrainingConfig
+from ltenet.training.display import Display, Speed
+from ltenet.training.interrupts import caught_interrupts
+from ltenet.training.log import RunLog
+from ltenet.training.objectives import PairTensors, step_loss
+from ltenet.training.processes import PairNetwork, agree, start_processes, summed
+from ltenet.training.runs import RunFolder
+from ltenet.training.settings import dump_config
+from ltenet.training.validation import (
+    HeldBack,
+    Validation,
+    draw_held_back,
+    mean_scores,
+    score_sums,
+)
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """How a run ended.
+
+    Attributes
+    ----------
+    steps
+        Steps done, over all sessions.
+    minutes
+        Time they took.
+    best_step, best_score
+        Where the selected validation score was lowest, and that score.
+    last
+        The last validation, None if there was none in this session.
+    """
+
+    steps: int
+    minutes: float
+    best_step: int
+    best_score: float
+    last: Validation | None
+
+
+def train(
+    config: TrainingConfig,
+    run: RunFolder,
+    *,
+    resume: bool = False,
+    devices: int = 1,
+    accelerator: str = "auto",
+    pairs: Drawable[TrainingPair] | None = None,
+    held_back: HeldBack | None = None,
+    initial: LTENet | None = None,
+) -> TrainingResult:
+    """Train until the schedule ends; files go to the run's folder, progress to stderr.
+
+    Parameters
+    ----------
+    config
+        The settings.
+    run
+        The folder, made by `new_run`.
+    resume
+        Go on from the run's checkpoint.
+    devices
+        Processes on this machine, one for each GPU or share of the CPU's cores.
+    accelerator
+        "cpu", "gpu", or "auto" for the best there is.
+    pairs
+        What to train on; by default the generated pairs of the settings.
+    held_back
+        What to validate on; by default generated pairs that training never shows.
+    initial
+        Weights to begin with instead of random ones.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After an interrupt, once the checkpoint is written.
+    """
+    fabric = start_processes(config, devices=devices, accelerator=accelerator)
+    shard, shards = fabric.global_rank, fabric.world_size
+    torch.manual_seed(config.seed)
+    model = LTENet(config.model)
+    if initial is not None:
+        model.load_state_dict(initial.state_dict())
+    average = WeightAverage(model.to(fabric.device), config.optim.ema)
+    bare_optimizer = make_optimizer(model, config.optim)
+    network, optimizer = fabric.setup(
+        PairNetwork(model.encoder, joint=config.joint), bare_optimizer
+    )
+    step, spent, best_score, best_step = 0, 0.0, math.inf, 0
+    if resume:
+        checkpoint = read_checkpoint(run.checkpoint)
+        _restore(checkpoint, model, average, bare_optimizer)
+        step, spent = checkpoint.step, checkpoint.seconds
+        best_score, best_step = checkpoint.best_score, checkpoint.best_step
+    pairs = pairs or TrainingPairs(config.pairs, config.seed)
+    held_back = held_back or draw_held_back(config, shard=shard, shards=shards)
+    settings = dump_config(config)
+    scores: Validation | None = None
+
+    with ExitStack() as stack:
+        display = stack.enter_context(Display(config.name, quiet=not fabric.is_global_zero))
+        log = stack.enter_context(RunLog(run, step=step)) if fabric.is_global_zero else None
+        interrupt = stack.enter_context(caught_interrupts())
+        batches = load_batches(
+            pairs,
+            batch_size=config.optim.batch_size,
+            start=step * config.optim.accumulate,
+            workers=config.workers,
+            shard=shard,
+            shards=shards,
+        )
+        begun = saved = logged = time.monotonic()
+        seconds, logged_step = spent, step
+        first_progress = progress = _progress(config, step, seconds)
+        network.train()
+
+        while progress < 1:
+            # --- one step -------------------------------------------------------------------------
+            step += 1
+            rate = config.optim.lr * config.schedule.rate(_position(config, step - 1, seconds))
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+            for part in range(config.optim.accumulate):
+                batch = [PairTensors.of(pair, fabric.device) for pair in next(batches)]
+                more = part + 1 < config.optim.accumulate
+                with fabric.no_backward_sync(network, enabled=more):
+                    source, target = network(  # B x (N, D), B x (M, D)
+                        [pair.source for pair in batch], [pair.target for pair in batch]
+                    )
+                    loss = step_loss(batch, source, target, config, progress=progress)
+                    fabric.backward(loss.total / config.optim.accumulate)
+            if not math.isfinite(loss.total.item()):
+                raise LTENetError(
+                    f"the loss of step {step} is {loss.total.item()}; a finite number is needed; "
+                    "lower optim.lr or set optim.clip, and go on from the last checkpoint"
+                )
+            if config.optim.clip > 0:
+                fabric.clip_gradients(network, optimizer, max_norm=config.optim.clip)
+            optimizer.step()
+            optimizer.zero_grad()
+            average.update(model, step)
+
+            # --- between two steps ----------------------------------------------------------------
+            clock = time.monotonic()
+            seconds, interrupted = agree(fabric, spent + clock - begun, interrupt.asked)
+            progress = _progress(config, step, seconds)
+            done = progress >= 1
+            if done or step % config.log_every == 0:
+                terms = loss._make(summed(fabric, torch.stack(loss).detach() / shards).tolist())
+                speed = Speed(
+                    config.pairs_per_step * (step - logged_step) / (clock - logged),
+                    (clock - begun) * (1 - progress) / max(progress - first_progress, 1e-9),
+                )
+                logged, logged_step = clock, step
+                values = terms._asdict()
+                display.losses(step, progress, values, speed)
+                if log is not None:
+                    figures = {"lr": rate, "pairs_per_second": speed.pairs_per_second}
+                    log.write("train", step, {**values, **figures, "minutes": seconds / 60})
+            if config.validation.pairs and (done or step % config.validation.every == 0):
+                sums = score_sums(average.model, held_back, config)  # (2, 1 + scores)
+                scores = mean_scores(summed(fabric, sums))
+                score = getattr(scores.independent, config.validation.select)
+                better = score < best_score
+                display.validation(step, scores, best=better)
+                if better:
+                    best_score, best_step = score, step
+                if log is not None:
+                    for kind, row in scores._asdict().items():
+                        log.write(f"validation/{kind}", step, row._asdict())
+                    if better:
+                        average.model.save_pretrained(run.best, force=True)
+                logged += time.monotonic() - clock  # the speed is that of training alone
+            due = done or interrupted or clock - saved >= 60 * config.checkpoint_minutes
+            if log is not None and due:
+                write_checkpoint(
+                    run.checkpoint,
+                    Checkpoint(
+                        step=step,
+                        seconds=seconds,
+                        best_score=best_score,
+                        best_step=best_step,
+                        config=settings,
+                        model=model.state_dict(),
+                        average=average.model.state_dict(),
+                        optimizer=bare_optimizer.state_dict(),
+                        random_states=random_states(),
+                    ),
+                )
+                saved = clock
+            if interrupted:
+                raise KeyboardInterrupt
+        if log is not None and not config.validation.pairs:
+            average.model.save_pretrained(run.best, force=True)  # nothing to choose by: the last
+    return TrainingResult(step, seconds / 60, best_step, best_score, scores)
+
+
+def make_optimizer(model: LTENet, config: OptimConfig) -> torch.optim.Optimizer:
+    """Return AdamW, or Adam with its weight decay as L2."""
+    kinds = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam}
+    return kinds[config.kind](
+        model.parameters(), lr=config.lr, betas=config.betas, weight_decay=config.weight_decay
+    )
+
+
+def _position(config: TrainingConfig, step: int, seconds: float) -> float:
+    """Where the run is, in the unit of its schedule."""
+    return config.schedule.position(
+        step=step, pairs_per_step=config.pairs_per_step, seconds=seconds
+    )
+
+
+def _progress(config: TrainingConfig, step: int, seconds: float) -> float:
+    """Share of the run that is over."""
+    return _position(config, step, seconds) / config.schedule.length
+
+
+def _restore(
+    checkpoint: Checkpoint,
+    model: LTENet,
+    average: WeightAverage,
+    optimizer: torch.optim.Optimizer,
+) -> None:
+    try:
+        model.load_state_dict(checkpoint.model)
+        average.model.load_state_dict(checkpoint.average)
+        optimizer.load_state_dict(checkpoint.optimizer)
+    except (RuntimeError, ValueError) as error:
+        raise LTENetError(
+            f"the checkpoint is of another network ({str(error).splitlines()[0]}); the settings it "
+            "was made with are needed; leave the model's settings alone when you resume"
+        ) from None
+    restore_random_states(checkpoint.random_states)

@@ -1,0 +1,124 @@
+"""Training settings as TOML: files, presets, and single settings from the command line.
+
+TOML has no null: the string "none" stands for it. Missing settings take their defaults, unknown
+ones are refused.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module, resources
+from pathlib import Path
+from typing import Any
+
+from ltenet.configuration import from_dict, to_dict
+from ltenet.errors import InputError, MissingError, UsageError
+from ltenet.training.config import TrainingConfig
+
+_NONE = "none"
+
+
+def presets() -> tuple[str, ...]:
+    """Names of the presets that the package ships."""
+    folder = resources.files("ltenet.training") / "presets"
+    return tuple(sorted(Path(entry.name).stem for entry in folder.iterdir()))
+
+
+def load_config(source: str | Path, overrides: Sequence[str] = ()) -> TrainingConfig:
+    """Read a preset by name or a TOML file, then apply ``key=value`` overrides.
+
+    Parameters
+    ----------
+    source
+        Name of a preset, or path of a file.
+    overrides
+        Such as ``optim.lr=1e-4``; values are written as in TOML, quotes may be left out.
+    """
+    if str(source) in presets():
+        text = (resources.files("ltenet.training") / "presets" / f"{source}.toml").read_text("utf-8")
+    else:
+        try:
+            text = Path(source).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise MissingError(
+                f"{source}: no such preset, and no readable file ({error}); a TOML file or one of "
+                f"{', '.join(presets())} is needed; check the spelling"
+            ) from None
+    return parse_config(text, overrides, where=str(source))
+
+
+def parse_config(text: str, overrides: Sequence[str] = (), *, where: str) -> TrainingConfig:
+    """Make a configuration from TOML text and overrides; `where` is its name in messages."""
+    values = _parse(text, where=where)
+    for override in overrides:
+        _apply(values, override)
+    return from_dict(TrainingConfig, _nulls(values), where=where)
+
+
+def dump_config(config: TrainingConfig) -> str:
+    """Write every setting as TOML, which `parse_config` reads back as the same configuration."""
+    return "\n".join(_lines(to_dict(config), ())) + "\n"
+
+
+def _parse(text: str, *, where: str) -> dict[str, Any]:
+    # The standard library has it since Python 3.11; extra `train` brings tomli before that.
+    toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    try:
+        values: dict[str, Any] = toml.loads(text)
+    except toml.TOMLDecodeError as error:
+        raise InputError(
+            f"{where}: not TOML ({error}); `key = value` lines under [tables] are needed; "
+            "put quotes around text"
+        ) from None
+    return values
+
+
+def _apply(values: dict[str, Any], override: str) -> None:
+    """Set one ``path.to.key=value`` in nested tables."""
+    path, separator, text = override.partition("=")
+    *tables, key = path.strip().split(".")
+    if not separator or not key:
+        raise UsageError(
+            f"--set {override}: no value came; key=value is needed; "
+            "write it as in --set optim.lr=1e-4"
+        )
+    try:
+        value = _parse(f"value = {text}", where="--set")["value"]
+    except InputError:
+        value = text.strip()  # a bare word
+    for table in tables:
+        values = values.setdefault(table, {})
+        if not isinstance(values, dict):
+            raise UsageError(
+                f"--set {override}: {table} is a single setting; a table of settings is needed "
+                "before a dot; check the spelling"
+            )
+    values[key] = value
+
+
+def _nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _nulls(item) for key, item in value.items()}
+    return None if value == _NONE else value
+
+
+def _lines(values: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
+    """Lines of one table: its own settings first, then the tables inside it."""
+    own = [f"{k} = {_text(v)}" for k, v in values.items() if not isinstance(v, Mapping)]
+    lines = [*(["", f"[{'.'.join(path)}]"] if path and own else []), *own]
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            lines += _lines(value, (*path, key))
+    return lines
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return f'"{_NONE}"'
+    if isinstance(value, list):
+        return f"[{', '.join(map(_text, value))}]"
+    if isinstance(value, float):
+        return repr(value)  # the shortest digits that read back as the same number
+    return json.dumps(value, ensure_ascii=False)  # whole numbers, booleans and text alike

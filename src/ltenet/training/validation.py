@@ -1,0 +1,141 @@
+"""How good the weights are on held-back pairs: never on a benchmark.
+
+Each figure is a mean over pairs. Predictions are nearest neighbours by cosine similarity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from scipy.spatial.distance import pdist
+from torch import Tensor
+
+from ltenet.data.loading import Drawable
+from ltenet.data.training_pairs import TrainingPair, TrainingPairs
+from ltenet.metrics import accuracy, distances_to_truth, flipped
+from ltenet.model import LTENet
+from ltenet.neighbors import cosine_topk
+from ltenet.training.config import TrainingConfig
+from ltenet.training.objectives import PairTensors, reconstruction_loss
+
+
+class Scores(NamedTuple):
+    """Figures of one pair, or their mean over several.
+
+    Attributes
+    ----------
+    loss
+        The paper's objective: needs no labels.
+    cycle
+        Mean distance between a point and where there and back again leads, in % of the diameter:
+        needs no labels.
+    error
+        Mean distance from the truth in % of the target's diameter.
+    accuracy_1, accuracy_5
+        Share of points within 1 % and 5 %.
+    left_right, front_back
+        Share of points taken for their mirrored or opposite partner.
+    """
+
+    loss: float
+    cycle: float
+    error: float
+    accuracy_1: float
+    accuracy_5: float
+    left_right: float
+    front_back: float
+
+
+class Validation(NamedTuple):
+    """Mean scores on pairs with independent and with shared samples."""
+
+    independent: Scores
+    shared: Scores
+
+
+class HeldBack(NamedTuple):
+    """The pairs to validate on, or this process's share of them, drawn once."""
+
+    independent: Sequence[TrainingPair]
+    shared: Sequence[TrainingPair]
+
+
+def draw_held_back(config: TrainingConfig, *, shard: int = 0, shards: int = 1) -> HeldBack:
+    """Draw the validation pairs: those of training, with all the points and fixed samplings."""
+    most = config.pairs.points[1]
+
+    def drawn(sampling: str) -> list[TrainingPair]:
+        pairs = replace(config.pairs, sampling=sampling, points=(most, most), equal_counts=True)
+        stream = TrainingPairs(pairs, config.seed, "validation")
+        return draw_share(stream, config.validation.pairs, shard=shard, shards=shards)
+
+    return HeldBack(drawn("independent"), drawn("shared"))
+
+
+def draw_share(
+    stream: Drawable[TrainingPair], count: int, *, shard: int = 0, shards: int = 1
+) -> list[TrainingPair]:
+    """Draw this process's share of the first `count` pairs of a stream."""
+    return [stream.draw(index) for index in range(shard, count, shards)]
+
+
+@torch.no_grad()
+def score_sums(model: LTENet, held_back: HeldBack, config: TrainingConfig) -> Tensor:
+    """Sum the scores over pairs: (2, 1 + scores) float64, the number of pairs first.
+
+    Sums add up over processes; `mean_scores` divides.
+    """
+    training = model.training
+    model.eval()
+    try:
+        sums = torch.zeros(2, 1 + len(Scores._fields), dtype=torch.float64)  # (2, 1 + S)
+        for row, pairs in zip(sums, held_back, strict=True):
+            for pair in pairs:
+                row += torch.tensor([1.0, *score(model, pair, config)], dtype=torch.float64)
+        return sums
+    finally:
+        model.train(training)
+
+
+def mean_scores(sums: Tensor) -> Validation:
+    """Turn summed scores into their means."""
+    means = (sums[:, 1:] / sums[:, :1].clamp_min(1)).tolist()  # 2 lists of S
+    return Validation(*(Scores(*row) for row in means))
+
+
+def score(model: LTENet, pair: TrainingPair, config: TrainingConfig) -> Scores:
+    """Embed one pair and score the map from source to target."""
+    tensors = PairTensors.of(pair, next(model.parameters()).device)
+    source, target = model.encoder([tensors.source, tensors.target])  # (N, D), (M, D)
+    term = replace(config.reconstruction, sigma_start=None)
+    loss = reconstruction_loss([tensors], [source], [target], term, config.model)
+    forth = cosine_topk(source, target, 1).indices[:, 0].cpu().numpy()  # (N,)
+    back = cosine_topk(target, source, 1).indices[:, 0].cpu().numpy()  # (M,)
+    trip = distances_to_truth(pair.source[back[forth]], pair.source)  # (N,)
+    cycle = 100 * float(trip.mean()) / largest_distance(pair.source)
+    known = pair.source_known  # (N,)
+    if not known.any():
+        return Scores(float(loss), cycle, 0.0, 0.0, 0.0, 0.0, 0.0)
+    diameter = largest_distance(pair.target)
+    predicted, truth = pair.target[forth][known], pair.source_truth[known]  # (K, 3) each
+    distances = distances_to_truth(predicted, truth)  # (K,)
+    close, near = accuracy(distances, diameter, (0.01, 0.05))
+    mirrored, opposite = pair.source_mirrored[known], pair.source_opposite[known]  # (K, 3) each
+    return Scores(
+        loss=float(loss),
+        cycle=cycle,
+        error=100 * float(distances.mean()) / diameter,
+        accuracy_1=float(close),
+        accuracy_5=float(near),
+        left_right=float(flipped(predicted, truth, mirrored, diameter).mean()),
+        front_back=float(flipped(predicted, truth, opposite, diameter).mean()),
+    )
+
+
+def largest_distance(points: np.ndarray) -> float:
+    """Largest distance among (N, 3) points."""
+    return float(pdist(points).max())
