@@ -34,8 +34,11 @@ LAYERS = [
     "losses",
     "model",
     "metrics",
+    "coherence",
     "data",
+    "training",
     "cli",
+    "__main__",
 ]
 
 

@@ -39,25 +39,28 @@ SPECIES = {
 _MEASURED_AGAIN = 8
 _SUBSETS = 50
 
-#: Measure -> heading of its column.
-COLUMNS = {
-    "area": "A / R²",
+#: Measure -> heading of its column, by table.
+POSE_AND_BUILD = {
     "axis_1": "axis 1",
     "axis_2": "axis 2",
     "axis_3": "axis 3",
-    "distance_p10": "dist. 10 %",
+    "distance_p10": "distance 10 %",
     "distance_p50": "50 %",
     "distance_p90": "90 %",
-    "geodesic_p50": "geod. 50 %",
+    "area": "area",
+}
+BUILD = {
+    "geodesic_p10": "geodesic 10 %",
+    "geodesic_p50": "50 %",
     "geodesic_p90": "90 %",
-    "thickness_p10": "thick. 10 %",
+    "thickness_p10": "thickness 10 %",
     "thickness_p50": "50 %",
     "thickness_p90": "90 %",
 }
 SPACINGS = {
-    "vertex_spacing": "by vertex: mean",
+    "vertex_spacing": "by vertex",
     "vertex_spacing_variation": "variation",
-    "area_spacing": "by area: mean",
+    "area_spacing": "by area",
     "area_spacing_variation": "variation",
 }
 
@@ -156,14 +159,16 @@ def figures(found: Sequence[Compared]) -> list[dict[str, Any]]:
 def markdown(rows: Sequence[dict[str, Any]]) -> str:
     """Tables of the figures."""
     parts = []
-    for columns in (COLUMNS, SPACINGS):
-        lines = [["", "shapes", *columns.values()]]
+    for columns in (POSE_AND_BUILD, BUILD, SPACINGS):
+        # Generated humans stand for two real sets and get one line.
+        named = {"": ["", "shapes", *columns.values()]}
         for row in rows:
             for kind, size in zip(("real", "generated"), row["shapes"], strict=True):
                 name = f"**{row['real']}**" if kind == "real" else f"generated {row['generated']}"
                 cells = [_mean_and_sd(row[f"{kind}_measures"].get(column)) for column in columns]
-                lines.append([name, str(size), *cells])
-        parts.append(_table(lines))
+                if any(cells):
+                    named[name] = [name, str(size), *cells]
+        parts.append(_table(list(named.values())))
     header = ["real set", "noise", "real to real", "real to as many generated"]
     header += ["real to all generated", "worst", "generated to real"]
     header += ["spread real", "spread generated"]

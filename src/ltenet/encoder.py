@@ -83,6 +83,12 @@ class DGCNN(nn.Module):
         )
         self.head = nn.Linear(sum(self.config.widths), self.config.dimension, bias=False)
         self.norm = nn.BatchNorm1d(self.config.dimension, momentum=self.config.momentum)
+        self.shared = False
+
+    def share_statistics(self) -> None:
+        """Let BatchNorm see the batches of all processes as one, from now on."""
+        for layer in (self, *self.layers):
+            layer.shared = True
 
     def forward(
         self, shapes: Tensor | Sequence[Tensor], graph: NeighborGraph | None = None
@@ -109,11 +115,23 @@ class DGCNN(nn.Module):
     def _embed(self, features: Tensor) -> Tensor:
         """Last linear layer: (M, sum of widths) -> (M, D)."""
         if self.training:
-            features = self.norm(self.head(features))  # (M, D)
+            features = self._normalized(self.head(features))  # (M, D)
         else:
             scale, shift = _affine(self.norm)
             features = F.linear(features, self.head.weight * scale[:, None], shift)  # (M, D)
         return F.leaky_relu(features, self.config.slope, inplace=not self.training)
+
+    def _normalized(self, features: Tensor) -> Tensor:
+        """BatchNorm of (M, D) features; torch's own is shared on GPUs only."""
+        if not self.shared:
+            return self.norm(features)  # type: ignore[no-any-return]
+        count = _total(features.new_tensor(len(features), dtype=torch.float64), shared=True)
+        mean = _total(features.sum(dim=0), shared=True) / count  # (D,)
+        features = features - mean
+        variance = _total(features.square().sum(dim=0), shared=True) / count  # (D,)
+        _track(self.norm, mean, variance, count)
+        scale = self.norm.weight * torch.rsqrt(variance + self.norm.eps)  # (D,)
+        return torch.addcmul(self.norm.bias, features, scale)
 
 
 class EdgeConv(nn.Module):
@@ -125,6 +143,8 @@ class EdgeConv(nn.Module):
         (C_out, 2 C_in): acts on [f_j - f_i, f_i]; there is no bias.
     norm
         BatchNorm over all edges. Its own forward is never called.
+    shared
+        Whether it counts the edges of all processes.
     """
 
     def __init__(self, inputs: int, outputs: int, *, slope: float, momentum: float) -> None:
@@ -132,25 +152,21 @@ class EdgeConv(nn.Module):
         self.weight = nn.Parameter(torch.empty(outputs, 2 * inputs))
         nn.init.kaiming_uniform_(self.weight, a=math.sqrt(5))  # as torch's own convolutions
         self.norm = nn.BatchNorm1d(outputs, momentum=momentum)
-        self.slope, self.momentum = slope, momentum
+        self.slope, self.shared = slope, False
 
     def forward(self, features: Tensor, graph: NeighborGraph) -> Tensor:
         """Apply the layer."""
         if not self.training:
             return self._folded(features, graph)
         norm = self.norm
+        own_edges = features.new_tensor(graph.indices.numel(), dtype=torch.float64)
+        edges = _total(own_edges, shared=self.shared)
+        scale, shift = norm.weight, norm.bias
         output: Tensor
         output, mean, variance = _EdgeConvTraining.apply(  # (M, C_out), (C_out,), (C_out,)
-            features, self.weight, norm.weight, norm.bias, graph, norm.eps, self.slope
+            features, self.weight, scale, shift, graph, edges, norm.eps, self.slope, self.shared
         )
-        edges = graph.indices.numel()
-        with torch.no_grad():
-            assert norm.running_mean is not None
-            assert norm.running_var is not None
-            assert norm.num_batches_tracked is not None
-            norm.running_mean.lerp_(mean, self.momentum)
-            norm.running_var.lerp_(variance * (edges / (edges - 1)), self.momentum)
-            norm.num_batches_tracked.add_(1)
+        _track(norm, mean, variance, edges)
         return output
 
     def _folded(self, features: Tensor, graph: NeighborGraph) -> Tensor:
@@ -181,10 +197,12 @@ class _EdgeConvTraining(torch.autograd.Function):
         scale: Tensor,
         shift: Tensor,
         graph: NeighborGraph,
+        edges: Tensor,
         eps: float,
         slope: float,
+        shared: bool,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        k, edges = graph.k, graph.indices.numel()
+        k = graph.k
         degree = graph.in_degree.to(features.dtype)  # (M,)
         sign = torch.where(scale < 0, -1.0, 1.0).to(scale.dtype)  # (C_out,)
         neighbor_weight, point_weight = _split(weight, sign)  # (C_out, C_in) each
@@ -192,8 +210,8 @@ class _EdgeConvTraining(torch.autograd.Function):
         point_part = features @ point_weight.T  # (M, C_out): Q
         value, argument = graph.argmax(neighbor_part)  # (M, C_out) each
 
-        neighbor_mean = (degree @ neighbor_part) / edges  # (C_out,)
-        point_mean = point_part.mean(dim=0)  # (C_out,)
+        sums = torch.stack([degree @ neighbor_part, k * point_part.sum(dim=0)])  # (2, C_out)
+        neighbor_mean, point_mean = _total(sums, shared=shared) / edges  # (C_out,) each
         neighbor_part -= neighbor_mean
         point_part -= point_mean
         value -= neighbor_mean
@@ -203,7 +221,7 @@ class _EdgeConvTraining(torch.autograd.Function):
         point_slope = neighbor_total.add_(point_part, alpha=k)  # (M, C_out): S + k Q
         variance = degree @ neighbor_part.square()  # (C_out,)
         variance += (2 * point_slope - k * point_part).mul_(point_part).sum(dim=0)
-        variance /= edges
+        variance = _total(variance, shared=shared) / edges
         inverse_std = torch.rsqrt(variance + eps)  # (C_out,)
 
         output = torch.addcmul(shift, value, scale.abs() * inverse_std)  # (M, C_out)
@@ -212,7 +230,7 @@ class _EdgeConvTraining(torch.autograd.Function):
             features, weight, scale, neighbor_part, point_part, point_slope, value, argument,
             output, inverse_std,
         )  # fmt: skip
-        ctx.graph, ctx.slope = graph, slope
+        ctx.graph, ctx.edges, ctx.slope, ctx.shared = graph, edges, slope, shared
         mean = (neighbor_mean + point_mean) * sign  # (C_out,)
         ctx.mark_non_differentiable(mean, variance)
         return output, mean, variance
@@ -223,7 +241,7 @@ class _EdgeConvTraining(torch.autograd.Function):
         (features, weight, scale, neighbor_part, point_part, point_slope, value, argument,
          output, inverse_std) = ctx.saved_tensors  # fmt: skip
         graph: NeighborGraph = ctx.graph
-        k, edges = graph.k, graph.indices.numel()
+        k, edges = graph.k, ctx.edges
         degree = graph.in_degree.to(features.dtype)[:, None]  # (M, 1)
         sign = torch.where(scale < 0, -1.0, 1.0).to(scale.dtype)  # (C_out,)
 
@@ -232,8 +250,9 @@ class _EdgeConvTraining(torch.autograd.Function):
         grad_scale = (grad * value).sum(dim=0) * inverse_std  # (C_out,), of |scale|
         gain = scale.abs() * inverse_std  # (C_out,)
         # What each edge receives through the mean, and through the variance per unit of y_ij.
-        through_mean = -gain * grad_shift / edges  # (C_out,)
-        through_variance = -gain * inverse_std * grad_scale / edges  # (C_out,)
+        shift_total, scale_total = _total(torch.stack([grad_shift, grad_scale]), shared=ctx.shared)
+        through_mean = -gain * shift_total / edges  # (C_out,)
+        through_variance = -gain * inverse_std * scale_total / edges  # (C_out,)
 
         grad *= gain  # gradient of the centred maximum
         grad_neighbor = graph.transposed_sum(point_part)  # (M, C_out): d(variance)/dP, Q's share
@@ -253,7 +272,39 @@ class _EdgeConvTraining(torch.autograd.Function):
         grad_difference_weight = grad_neighbor.T @ features - grad_point_weight  # (C_out, C_in)
         grad_weight = torch.cat([grad_difference_weight, grad_point_weight], dim=1)
         grad_weight *= sign[:, None]
-        return grad_features, grad_weight, grad_scale * sign, grad_shift, None, None, None
+        return grad_features, grad_weight, grad_scale * sign, grad_shift, *[None] * 5
+
+
+class _SumOverProcesses(torch.autograd.Function):
+    """Sum of a tensor over all processes; its gradient is summed likewise."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor) -> Tensor:
+        total = values.clone()
+        torch.distributed.all_reduce(total)
+        return total
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        return _SumOverProcesses.forward(ctx, grad)
+
+
+def _total(values: Tensor, *, shared: bool) -> Tensor:
+    """Sum over all processes if statistics are shared, else the values of this one."""
+    return _SumOverProcesses.apply(values) if shared else values
+
+
+@torch.no_grad()
+def _track(norm: nn.BatchNorm1d, mean: Tensor, variance: Tensor, count: Tensor) -> None:
+    """Move the running statistics (C,) towards those of a batch of `count` values."""
+    assert norm.momentum is not None
+    assert norm.running_mean is not None
+    assert norm.running_var is not None
+    assert norm.num_batches_tracked is not None
+    norm.running_mean.lerp_(mean, norm.momentum)
+    norm.running_var.lerp_(variance * (count / (count - 1)), norm.momentum)
+    norm.num_batches_tracked.add_(1)
 
 
 def _split(weight: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:

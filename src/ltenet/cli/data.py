@@ -148,25 +148,13 @@ class Make(Command):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sheet(Command):
-    """Draw a contact sheet of some shapes, chosen at random."""
+class _OfSet(Command):
+    """What `sheet` and `info` have in common: a set, and which of its shapes."""
 
     what: tyro.conf.Positional[Annotated[str, tyro.conf.arg(metavar="SET")]]
     """human, animal, a benchmark (see `ltenet data list`), or a folder of your own."""
-    output: Output
-    """PNG file to write."""
-    count: Annotated[int, tyro.conf.arg(aliases=("-n",))] = 24
-    """How many shapes; of a smaller set, all."""
     seed: int = 0
-    """Which shapes."""
-    columns: int = 6
-    """Shapes in a row."""
-    tile: int = 240
-    """Width and height of each picture, in pixels."""
-    yaw: float = 35.0
-    """Degrees by which the shapes are turned about the vertical; 0 shows the front."""
-    pitch: float = 10.0
-    """Degrees by which they are tipped towards the viewer."""
+    """Which shapes, and which points on them."""
     template: OptionalName = None
     """Only generated shapes of this template."""
     category: OptionalName = None
@@ -176,22 +164,45 @@ class Sheet(Command):
     force: bool = False
     """Replace the file if it is already there."""
 
-    def run(self) -> Result:
-        """Open, choose, render, write."""
+    def _chosen_shapes(self, count: int) -> tuple[ShapeSet, list[int]]:
+        """Open the set, and choose at most `count` shapes of the category."""
         from ltenet.data.set_statistics import choose_shapes
-        from ltenet.rendering import contact_sheet, render, write_png
 
-        _check_at_least_one(count=self.count, columns=self.columns)
-        _check_new(self.output, force=self.force)
         shapes = open_source(
             self.what,
             data=self.data,
-            count=self.count,
+            count=count,
             seed=self.seed,
             template=self.template,
             category=self.category,
         )
-        indices = choose_shapes(chosen(shapes, self.category), self.count, seed=self.seed)
+        return shapes, choose_shapes(chosen(shapes, self.category), count, seed=self.seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sheet(_OfSet):
+    """Draw a contact sheet of some shapes, chosen at random."""
+
+    output: Output
+    """PNG file to write."""
+    count: Annotated[int, tyro.conf.arg(aliases=("-n",))] = 24
+    """How many shapes; of a smaller set, all."""
+    columns: int = 6
+    """Shapes in a row."""
+    tile: int = 240
+    """Width and height of each picture, in pixels."""
+    yaw: float = 35.0
+    """Degrees by which the shapes are turned about the vertical; 0 shows the front."""
+    pitch: float = 10.0
+    """Degrees by which they are tipped towards the viewer."""
+
+    def run(self) -> Result:
+        """Open, choose, render, write."""
+        from ltenet.rendering import contact_sheet, render, write_png
+
+        _check_at_least_one(count=self.count, columns=self.columns, tile=self.tile)
+        _check_new(self.output, force=self.force)
+        shapes, indices = self._chosen_shapes(self.count)
         tiles = []
         for index in progress(indices, "drawing", total=len(indices)):
             shape = shapes.shape(index)
@@ -214,43 +225,23 @@ class Sheet(Command):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Info(Command):
+class Info(_OfSet):
     """Measure a set: counts, categories, poses, proportions, thickness, density."""
 
-    what: tyro.conf.Positional[Annotated[str, tyro.conf.arg(metavar="SET")]]
-    """human, animal, a benchmark (see `ltenet data list`), or a folder of your own."""
     output: Annotated[OptionalPath, tyro.conf.arg(aliases=("-o",))] = None
     """JSON file to write as well."""
     count: Annotated[int, tyro.conf.arg(aliases=("-n",))] = 50
     """How many shapes to measure; of a smaller set, all."""
-    seed: int = 0
-    """Which shapes, and which points on them."""
-    template: OptionalName = None
-    """Only generated shapes of this template."""
-    category: OptionalName = None
-    """Only shapes of this species or class."""
-    data: OptionalPath = None
-    """Folder of the benchmarks; LTENET_DATA by default."""
-    force: bool = False
-    """Replace the file if it is already there."""
 
     def run(self) -> Result:
         """Open, choose, measure, write."""
-        from ltenet.data.set_statistics import choose_shapes, describe_set, measure_set
+        from ltenet.data.set_statistics import describe_set, measure_set
         from ltenet.files import atomic_path
 
         _check_at_least_one(count=self.count)
         if self.output is not None:
             _check_new(self.output, force=self.force)
-        shapes = open_source(
-            self.what,
-            data=self.data,
-            count=self.count,
-            seed=self.seed,
-            template=self.template,
-            category=self.category,
-        )
-        indices = choose_shapes(chosen(shapes, self.category), self.count, seed=self.seed)
+        shapes, indices = self._chosen_shapes(self.count)
         measures = measure_set(
             shapes,
             progress(indices, "measuring", total=len(indices)),

@@ -23,7 +23,7 @@ def write_result(data: Mapping[str, Any], text: str, *, as_json: bool) -> None:
 
 def as_json_text(data: Mapping[str, Any]) -> str:
     """One JSON object, the same for the same data; numbers that are not finite are an error."""
-    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(data, indent=2, allow_nan=False) + "\n"
 
 
 def say(message: str, *, traceback: bool = False) -> None:

@@ -215,6 +215,4 @@ class TrainingConfig:
 
 def _require(name: str, value: object, fine: bool, needed: str) -> None:
     if not fine:
-        raise InputError(
-            f"{name} is {value!r}; {needed} is needed; leave it out for the default"
-        )
+        raise InputError(f"{name} is {value!r}; {needed} is needed; leave it out for the default")

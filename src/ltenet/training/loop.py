@@ -110,6 +110,8 @@ def train(
     model = LTENet(config.model)
     if initial is not None:
         model.load_state_dict(initial.state_dict())
+    if config.sync_norm and shards > 1:
+        model.encoder.share_statistics()
     average = WeightAverage(model.to(fabric.device), config.optim.ema)
     bare_optimizer = make_optimizer(model, config.optim)
     network, optimizer = fabric.setup(
@@ -175,13 +177,13 @@ def train(
             progress = _progress(config, step, seconds)
             done = progress >= 1
             if done or step % config.log_every == 0:
-                terms = loss._make(summed(fabric, torch.stack(loss).detach() / shards).tolist())
+                terms = summed(fabric, torch.stack(loss).detach() / shards).tolist()
+                values = dict(zip(loss._fields, terms, strict=True))
                 speed = Speed(
                     config.pairs_per_step * (step - logged_step) / (clock - logged),
                     (clock - begun) * (1 - progress) / max(progress - first_progress, 1e-9),
                 )
                 logged, logged_step = clock, step
-                values = terms._asdict()
                 display.losses(step, progress, values, speed)
                 if log is not None:
                     figures = {"lr": rate, "pairs_per_second": speed.pairs_per_second}
@@ -226,8 +228,8 @@ def train(
 
 def make_optimizer(model: LTENet, config: OptimConfig) -> torch.optim.Optimizer:
     """Return AdamW, or Adam with its weight decay as L2."""
-    kinds = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam}
-    return kinds[config.kind](
+    kind = torch.optim.AdamW if config.kind == "adamw" else torch.optim.Adam
+    return kind(
         model.parameters(), lr=config.lr, betas=config.betas, weight_decay=config.weight_decay
     )
 

@@ -43,7 +43,9 @@ class PairNetwork(nn.Module):
         return features[: len(sources)], features[len(sources) :]
 
 
-def start_processes(config: TrainingConfig, *, devices: int = 1, accelerator: str = "auto") -> Fabric:
+def start_processes(
+    config: TrainingConfig, *, devices: int = 1, accelerator: str = "auto"
+) -> Fabric:
     """Start the other processes, or join those that torchrun started, and set this one up.
 
     Gloo connects CPUs and NCCL connects GPUs. The processes run the same command line, so
@@ -56,13 +58,15 @@ def start_processes(config: TrainingConfig, *, devices: int = 1, accelerator: st
             "Lightning Fabric is not installed; training needs it; "
             "install it with `pip install 'ltenet[train]'`"
         ) from None
-    many = devices > 1 or int(os.environ.get("WORLD_SIZE", "1")) > 1
+    # What torchrun says comes first: it may have started processes on several machines.
+    devices = int(os.environ.get("LOCAL_WORLD_SIZE", devices))
+    nodes = max(1, int(os.environ.get("WORLD_SIZE", devices)) // devices)
     fabric = Fabric(
         accelerator=accelerator,
         devices=devices,
-        num_nodes=int(os.environ.get("NNODES", "1")) if "NNODES" in os.environ else 1,
-        strategy="ddp" if many else "auto",
-        precision={"32": "32-true", "bf16": "bf16-mixed"}[config.precision],
+        num_nodes=nodes,
+        strategy="ddp" if nodes * devices > 1 else "auto",
+        precision="bf16-mixed" if config.precision == "bf16" else "32-true",
     )
     fabric.launch()
     if config.optim.batch_size % fabric.world_size:

@@ -37,7 +37,9 @@ def load_config(source: str | Path, overrides: Sequence[str] = ()) -> TrainingCo
         Such as ``optim.lr=1e-4``; values are written as in TOML, quotes may be left out.
     """
     if str(source) in presets():
-        text = (resources.files("ltenet.training") / "presets" / f"{source}.toml").read_text("utf-8")
+        text = (resources.files("ltenet.training") / "presets" / f"{source}.toml").read_text(
+            "utf-8"
+        )
     else:
         try:
             text = Path(source).read_text(encoding="utf-8")

@@ -40,7 +40,7 @@ def soft_matching(
     temperature
         Cosine similarities are divided by it.
     """
-    loss: Tensor = _SoftMatching.apply(
+    loss: Tensor = _SoftMatching.apply(  # type: ignore[no-untyped-call]
         F.normalize(source_features, dim=1),
         F.normalize(target_features, dim=1),
         source_targets,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -68,7 +68,7 @@ def draw_held_back(config: TrainingConfig, *, shard: int = 0, shards: int = 1) -
     """Draw the validation pairs: those of training, with all the points and fixed samplings."""
     most = config.pairs.points[1]
 
-    def drawn(sampling: str) -> list[TrainingPair]:
+    def drawn(sampling: Literal["independent", "shared"]) -> list[TrainingPair]:
         pairs = replace(config.pairs, sampling=sampling, points=(most, most), equal_counts=True)
         stream = TrainingPairs(pairs, config.seed, "validation")
         return draw_share(stream, config.validation.pairs, shard=shard, shards=shards)
