@@ -4,7 +4,8 @@
     python -m tools.compare_shapes --data ../shared/data --json     one JSON object
 
 Needs the evaluation archives of FAUST, SHREC'19 and TOSCA. Takes some minutes; `--count` says how
-many generated shapes stand for each real set.
+many generated shapes stand for each real set, `--only` names the sets: faust, shrec19, or a class of
+TOSCA; and density for the unevenly drawn points.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import ltenet
+from ltenet.data.augmentation import Augmentation, draw_uneven
 from ltenet.data.body_pairs import own_generator
 from ltenet.data.generated_set import GeneratedSet
 from ltenet.data.readers import open_set
+from ltenet.data.sampling import evaluate, sample_surface, sample_vertices
 from ltenet.data.set_statistics import coverage, measure_set, spread, summarize
-from ltenet.data.statistics import Measures
+from ltenet.data.statistics import SPACING_POINTS, Measures, spacing
 
 #: Species that stand for a class of TOSCA; those that no template has are left out.
 SPECIES = {
@@ -38,6 +41,15 @@ SPECIES = {
 
 _MEASURED_AGAIN = 8
 _SUBSETS = 50
+
+#: Options `density` and `detail` of an augmentation, by kind of shape.
+UNEVEN = {
+    "human": ((0.0, 0.0), (10.0, 0.0), (100.0, 0.0), (0.0, 0.5), (0.0, 1.0), (10.0, 1.0)),
+    "animal": ((0.0, 0.0), (10.0, 0.0), (100.0, 0.0), (0.0, 2.0), (0.0, 4.0), (10.0, 4.0)),
+}
+
+HUMAN_SETS = ("faust", "shrec19")
+DENSITY = "density"
 
 #: Measure -> heading of its column, by table.
 POSE_AND_BUILD = {
@@ -75,19 +87,24 @@ class Compared(NamedTuple):
     again: list[Measures]  # the first real shapes, measured at other points
 
 
-def comparisons(folder: Path, count: int, seed: int) -> list[Compared]:
-    """Measure all sets."""
-    humans = GeneratedSet("human", count, seed=seed)
-    human_measures = measure_set(humans, range(count), seed=seed)
+def comparisons(folder: Path, count: int, seed: int, only: Sequence[str]) -> list[Compared]:
+    """Measure the chosen sets."""
     found = []
-    for name in ("faust", "shrec19"):
+    human_measures: list[Measures] = []
+    for name in (name for name in HUMAN_SETS if name in only):
         tell(name)
+        if not human_measures:
+            humans = GeneratedSet("human", count, seed=seed)
+            human_measures = measure_set(humans, range(count), seed=seed)
         real = open_set(name, folder)
         measures = measure_set(real, range(len(real)), seed=seed)
         again = measure_set(real, range(_MEASURED_AGAIN), seed=seed + 1)
         found.append(Compared(name, "human", measures, human_measures, again))
-    tosca = open_set("tosca", folder)
-    for category in dict.fromkeys(tosca.categories):
+    chosen = [category for category in SPECIES if category in only]
+    tosca = open_set("tosca", folder) if chosen else None
+    for category in dict.fromkeys(tosca.categories) if tosca else ():
+        if category not in chosen:
+            continue
         tell(f"tosca {category}")
         indices = [i for i, other in enumerate(tosca.categories) if other == category]
         measures = measure_set(tosca, indices, seed=seed)
@@ -140,6 +157,38 @@ def covered(compared: Compared, what: str) -> dict[str, Any] | None:
     }
 
 
+def density_figures(count: int, seed: int) -> list[dict[str, Any]]:
+    """Spacing of points drawn from the vertices with an uneven density, as training may do it."""
+    rows = []
+    for what, settings in UNEVEN.items():
+        shapes = GeneratedSet(what, count, seed=seed)
+        for density, detail in settings:
+            tell(f"{what} with density {density:g} and detail {detail:g}")
+            values = [uneven_spacings(shapes, k, seed, density, detail) for k in range(count)]
+            row: dict[str, Any] = {"what": what, "density": density, "detail": detail}
+            for name, column in zip(("vertex", "area"), np.transpose(values), strict=True):
+                low, high = np.percentile(column, [5, 95])
+                figures = {"mean": float(column.mean()), "p5": float(low), "p95": float(high)}
+                row[name] = figures
+            rows.append(row)
+    return rows
+
+
+def uneven_spacings(
+    shapes: GeneratedSet, index: int, seed: int, density: float, detail: float
+) -> tuple[float, float]:
+    """Variation of the spacing of points drawn from the vertices, and by area."""
+    template = shapes.templates[shapes.bodies[index].template]
+    points, faces = shapes.shape(index).points, template.faces
+    rng = np.random.default_rng([seed, index])
+    augmentation = Augmentation(density=density, detail=detail)
+    weights = draw_uneven(augmentation, points, rng, size=template.size)
+    chosen = sample_vertices(SPACING_POINTS, len(points), rng, weights=weights)
+    drawn = sample_surface(points, faces, SPACING_POINTS, rng, density=weights)
+    on_surface = evaluate(drawn, points, faces)
+    return spacing(points[chosen]).variation, spacing(on_surface).variation
+
+
 def figures(found: Sequence[Compared]) -> list[dict[str, Any]]:
     """All figures as plain values."""
     return [
@@ -156,7 +205,7 @@ def figures(found: Sequence[Compared]) -> list[dict[str, Any]]:
     ]
 
 
-def markdown(rows: Sequence[dict[str, Any]]) -> str:
+def markdown(rows: Sequence[dict[str, Any]], densities: Sequence[dict[str, Any]]) -> str:
     """Tables of the figures."""
     parts = []
     for columns in (POSE_AND_BUILD, BUILD, SPACINGS):
@@ -169,6 +218,14 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
                 if any(cells):
                     named[name] = [name, str(size), *cells]
         parts.append(_table(list(named.values())))
+    lines = [["generated", "density", "detail", "variation by vertex", "5 % to 95 %"]]
+    lines[0] += ["variation by area", "5 % to 95 %"]
+    for row in densities:
+        cells = [row["what"], *(f"{row[key]:g}" for key in ("density", "detail"))]
+        for one in (row["vertex"], row["area"]):
+            cells += [f"{one['mean']:.3f}", f"{one['p5']:.2f} to {one['p95']:.2f}"]
+        lines.append(cells)
+    parts.append(_table(lines))
     header = ["real set", "noise", "real to real", "real to as many generated"]
     header += ["real to all generated", "worst", "generated to real"]
     header += ["spread real", "spread generated"]
@@ -204,17 +261,22 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=os.environ.get("LTENET_DATA"))
     parser.add_argument("--count", type=int, default=200, help="generated shapes for each set")
     parser.add_argument("--seed", type=int, default=0)
+    known = [*HUMAN_SETS, *SPECIES, DENSITY]
+    parser.add_argument("--only", nargs="+", choices=known, default=known, metavar="SET")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     if options.data is None:
         parser.error("the folder of the benchmarks is needed: give --data or set LTENET_DATA")
-    rows = figures(comparisons(Path(options.data), options.count, options.seed))
+    uneven = DENSITY in options.only
+    densities = density_figures(options.count, options.seed) if uneven else []
+    rows = figures(comparisons(Path(options.data), options.count, options.seed, options.only))
     if options.json:
         setting = {"count": options.count, "seed": options.seed, "version": ltenet.__version__}
-        json.dump({"setting": setting, "comparisons": rows}, sys.stdout, indent=2)
+        content = {"setting": setting, "comparisons": rows, "densities": densities}
+        json.dump(content, sys.stdout, indent=2)
         print()
     else:
-        print(markdown(rows))
+        print(markdown(rows, densities))
 
 
 if __name__ == "__main__":

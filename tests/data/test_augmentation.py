@@ -109,6 +109,35 @@ def test_uneven_density_stays_below_its_contrast():
     assert 1.8 < max(contrasts) <= np.log(8) + 1e-5
 
 
+def test_detail_prefers_small_parts():
+    size = np.geomspace(0.2, 5, 200)
+    rng = np.random.default_rng(0)
+    exponents = []
+    for _ in range(80):
+        density = draw_uneven(Augmentation(detail=2), POINTS, rng, size=size)
+        slopes = np.diff(np.log(density)) / np.diff(np.log(size))
+        np.testing.assert_allclose(slopes, slopes[0], rtol=1e-9)
+        exponents.append(-slopes[0])
+    assert 0 <= min(exponents) < 0.1
+    assert 1.9 < max(exponents) <= 2
+
+
+def test_detail_and_density_multiply():
+    size = np.geomspace(0.2, 5, 200)
+    smooth = draw_uneven(Augmentation(density=8), POINTS, np.random.default_rng(1))
+    both = draw_uneven(
+        Augmentation(density=8, detail=2), POINTS, np.random.default_rng(1), size=size
+    )
+    ratio = np.log(both / smooth) / np.log(size)
+    np.testing.assert_allclose(ratio, ratio[0])
+    assert -2 <= ratio[0] < 0
+
+
+def test_detail_needs_sizes():
+    with pytest.raises(InputError, match=r"detail is 1.* does not know .*is needed; set it, or"):
+        draw_uneven(Augmentation(detail=1), POINTS, np.random.default_rng(0))
+
+
 def test_random_rotations():
     rng = np.random.default_rng(0)
     np.testing.assert_array_equal(random_rotation("none", rng), np.eye(3))
@@ -134,6 +163,8 @@ def test_random_rotations():
         {"crop": 1.0},
         {"crop_chance": 1.5},
         {"density": 0.5},
+        {"detail": -1},
+        {"detail": 11},
     ],
 )
 def test_values_out_of_range(options):

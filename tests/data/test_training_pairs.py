@@ -1,6 +1,7 @@
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.spatial import cKDTree
 
 from ltenet.data.augmentation import Augmentation
-from ltenet.data.body_pairs import draw_two_bodies
+from ltenet.data.body_pairs import draw_two_bodies, own_generator
 from ltenet.data.generated import GeneratedBody, Template
 from ltenet.data.training_pairs import PairConfig, TrainingPairs
 from ltenet.errors import InputError
@@ -305,6 +306,38 @@ def test_uneven_density_moves_points_and_keeps_truth():
     np.testing.assert_allclose(np.ptp(here - there, axis=0), 0, atol=1e-5)
     vertices, *_ = raw(by="vertex", augmentation=Augmentation(density=20))
     assert len(np.unique(vertices.source, axis=0)) == 128
+
+
+@pytest.mark.parametrize("by", ["vertex", "area"])
+def test_detail_draws_more_points_where_parts_are_small_and_keeps_truth(by):
+    generator = Recorder()
+    small = VERTICES[:, 1] > 0
+    size = np.where(small, 0.5, 2.0).astype(np.float32)
+    generator.templates = {
+        name: replace(template, size=size) for name, template in generator.templates.items()
+    }
+    pairs = stream(radius=None, by=by, augmentation=Augmentation(detail=4), generator=generator)
+    upper, lower = 0, 0
+    for index in range(10):
+        pair = pairs.draw(index)
+        first, second = (generator.axes(*asked[:2]) for asked in generator.asked[-2:])
+        here, there = unit(pair.source, first), unit(pair.source_truth, second)
+        np.testing.assert_allclose(np.ptp(here - there, axis=0), 0, atol=1e-5)
+        # The drawn points are centred: the sphere's own middle lies halfway between its poles.
+        middle = (here[:, 1].max() + here[:, 1].min()) / 2
+        upper, lower = upper + (here[:, 1] > middle).sum(), lower + (here[:, 1] < middle).sum()
+    assert upper > 1.5 * lower
+
+
+@pytest.mark.parametrize("what", ["human", "animal"])
+def test_thin_parts_are_small(what):
+    for template in own_generator(what).templates.values():
+        size = template.size
+        assert size.shape == template.mirror.shape
+        assert np.exp(np.log(size).mean()) == pytest.approx(1, abs=1e-3)
+        np.testing.assert_allclose(size, size[template.mirror], rtol=0.05)
+        assert size.min() < 0.5
+        assert 1.8 < size.max() < 4
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,9 @@ class Verb(NamedTuple):
 
 #: The verbs, in the order of the help text. A new one is a file and a line here.
 VERBS: dict[str, Verb] = {
+    "adapt": Verb("ltenet.cli.adapt", "Fine-tune weights on your own shapes, without labels."),
     "data": Verb("ltenet.cli.data", "Shapes to learn from: list, make, draw and measure them."),
+    "info": Verb("ltenet.cli.info", "Summarise and plot a training run."),
     "train": Verb("ltenet.cli.train", "Train a network on generated shapes."),
     "version": Verb("ltenet.cli.version", "Versions of ltenet and of what it stands on."),
 }

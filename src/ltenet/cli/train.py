@@ -1,11 +1,11 @@
-"""`ltenet train`, `ltenet info` and `ltenet adapt`."""
+"""`ltenet train`: train a network on generated shapes. How: docs/training.md."""
 
 from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import tyro
 
@@ -21,7 +21,7 @@ class Train(Command):
     whatever reason, goes on with --resume as if it had not.
     """
 
-    config: Annotated[str | None, tyro.conf.Positional] = None
+    config: tyro.conf.Positional[str | None] = None
     """A preset (paper, dpc, human, animal, tiny, ...) or a TOML file."""
     set: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """Change one setting, e.g. --set optim.lr=1e-4; may be repeated."""
@@ -44,7 +44,7 @@ class Train(Command):
         """Train until the schedule ends."""
         from ltenet.errors import UsageError
         from ltenet.training.loop import train
-        from ltenet.training.runs import find_run, new_run, rewrite_config
+        from ltenet.training.runs import find_run, joined_later, new_run, rewrite_config
         from ltenet.training.settings import load_config
 
         if (self.config is None) == (self.resume is None):
@@ -74,6 +74,8 @@ class Train(Command):
             devices=self.devices,
             accelerator=self.accelerator,
         )
+        if joined_later():
+            raise SystemExit(0)  # the first process tells the result
         figures = {
             "run": str(run.path),
             "steps": result.steps,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltenet.data.bones import Rig, make_build
-from ltenet.data.generated import Template
+from ltenet.data.generated import Template, part_sizes
 
 
 def load_rig(name: str) -> Rig:
@@ -17,6 +17,12 @@ def load_rig(name: str) -> Rig:
     with path.open("rb") as stream, np.load(stream) as data:
         arrays = {key: data[key] for key in data.files}
     mirror = arrays["mirror"].astype(np.int32)  # (V,)
+    parents = arrays["parents"].astype(np.int64)  # (J,)
+    weights = np.zeros((len(parents), len(mirror)), dtype=np.float32)  # (J, V)
+    np.put_along_axis(
+        weights, arrays["weight_bones"].T.astype(np.int64), arrays["weight_values"].T, 0
+    )
+    weights /= weights.sum(axis=0)
     rest = arrays["vertices"] * arrays["units"][:, None, None].astype(np.float32)  # (S, V, 3)
     template = Template(
         name=name,
@@ -25,13 +31,8 @@ def load_rig(name: str) -> Rig:
         side=np.where(mirror == np.arange(len(mirror)), 0, np.sign(rest[0, :, 0])).astype(np.int8),
         front=arrays["front"],
         opposite=arrays["opposite"].astype(np.int32),
+        size=part_sizes(rest[0], weights).astype(np.float32),
     )
-    parents = arrays["parents"].astype(np.int64)  # (J,)
-    weights = np.zeros((len(parents), len(mirror)), dtype=np.float32)  # (J, V)
-    np.put_along_axis(
-        weights, arrays["weight_bones"].T.astype(np.int64), arrays["weight_values"].T, 0
-    )
-    weights /= weights.sum(axis=0)
     heads, tails = arrays["heads"].astype(np.float64), arrays["tails"].astype(np.float64)
     builds = {
         str(species): make_build(rest[k], heads[k], tails[k], weights)

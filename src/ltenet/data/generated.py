@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+Float64Array = NDArray[np.float64]
+
 
 @dataclass(frozen=True)
 class GeneratedBody:
@@ -51,6 +53,8 @@ class Template:
         (V,) int8: +1 on the front, -1 on the back of its body part in the rest pose, 0 undecided.
     opposite
         (V,) int32, front/back partner: the nearest vertex across the axis of the same body part.
+    size
+        (V,) float32, how thick the body part is at rest, see `part_sizes`; None if not known.
     """
 
     name: str
@@ -59,3 +63,33 @@ class Template:
     side: NDArray[np.int8]
     front: NDArray[np.int8]
     opposite: NDArray[np.int32]
+    size: NDArray[np.float32] | None = None
+
+
+def part_sizes(vertices: NDArray[np.floating], weights: NDArray[np.floating]) -> Float64Array:
+    """Thickness of the body part around each vertex, from skinning weights alone.
+
+    The size of a part is the spread of its vertices across its longest axis; between two parts it
+    goes over from one to the other as the weights do.
+
+    Parameters
+    ----------
+    vertices
+        (V, 3) in the rest pose.
+    weights
+        (J, V) share of each part in each vertex; columns sum to one.
+
+    Returns
+    -------
+    (V,) sizes; their geometric mean is 1.
+    """
+    mass = np.maximum(weights.sum(axis=1, dtype=np.float64), 1e-9)  # (J,)
+    points = np.asarray(vertices - vertices.mean(axis=0), dtype=np.float64)  # (V, 3)
+    centres = weights @ points / mass[:, None]  # (J, 3)
+    squares = (points[:, :, None] * points[:, None, :]).reshape(-1, 9)  # (V, 9)
+    moments = (weights @ squares / mass[:, None]).reshape(-1, 3, 3)  # (J, 3, 3)
+    moments -= centres[:, :, None] * centres[:, None, :]
+    narrow = np.linalg.eigvalsh(moments)[:, :2].sum(axis=1)  # (J,)
+    logarithms = 0.5 * np.log(np.maximum(narrow, 1e-12)) @ weights  # (V,)
+    sizes: Float64Array = np.exp(logarithms - logarithms.mean())  # (V,)
+    return sizes

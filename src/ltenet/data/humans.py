@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltenet.data.collision import CollisionTest
-from ltenet.data.generated import GeneratedBody, Template
+from ltenet.data.generated import GeneratedBody, Template, part_sizes
 from ltenet.data.human_parts import body_parts, collision_test, front_and_back
 from ltenet.data.human_poses import draw_pose
 from ltenet.data.human_skeleton import pose_rotations
@@ -260,7 +260,8 @@ def _template_and_collisions() -> tuple[Template, CollisionTest]:
     )
     centre = model.mirror == np.arange(len(model.mirror))  # (V,)
     side = np.where(centre, 0, np.sign(rest.vertices[:, 0])).astype(np.int8)  # (V,)
-    template = Template("human", model.faces, model.mirror, side, front, opposite)
+    size = part_sizes(rest.vertices, model.weights.T).astype(np.float32)  # (V,)
+    template = Template("human", model.faces, model.mirror, side, front, opposite, size)
     return template, collision_test(rest.vertices, model.faces, parts)
 
 

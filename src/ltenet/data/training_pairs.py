@@ -264,7 +264,7 @@ class TrainingPairs:
         self, body: GeneratedBody, template: Template, by_area: bool, rng: np.random.Generator
     ) -> _Side:
         augmentation, vertices, faces = self.config.augmentation, body.vertices, template.faces
-        density = draw_uneven(augmentation, vertices, rng)  # (V,)
+        density = draw_uneven(augmentation, vertices, rng, size=template.size)  # (V,)
         kept = np.ones(len(vertices), dtype=bool)  # (V,)
         if not by_area and augmentation.crop == 0.0:
             return _Side(faces, None, density, kept)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from ltenet.coherence import CoherenceConfig
 from ltenet.data.training_pairs import PairConfig
 from ltenet.errors import InputError
 from ltenet.losses import ObjectiveConfig
@@ -68,6 +69,53 @@ class KnownTerm:
         _require("known.weight", self.weight, self.weight >= 0, "at least 0")
         _require("known.temperature", self.temperature, self.temperature > 0, "more than 0")
         _require("known.width", self.width, self.width > 0, "more than 0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelfTrainingTerm:
+    """Learning from one's own refined maps, without a label.
+
+    The moving average of the weights embeds a pair, the coherent refinement makes smooth maps of
+    it in both directions, and points that come back to where they started become the targets of
+    the same cross-entropy that known correspondences have.
+
+    Attributes
+    ----------
+    weight
+        Share of the whole loss; 0 leaves it out.
+    start
+        Share of the run after which it begins; before, the features are not worth refining.
+    reconstruction
+        Factor of the paper's objective from then on: 0 replaces it, 1 keeps it beside.
+    keep
+        Largest distance between a point and the end of its round trip.
+    least
+        A pair of which a smaller share is kept teaches nothing: its map is wrong as a whole.
+    temperature, width
+        As for known correspondences.
+    refinement
+        How the maps are refined.
+    """
+
+    weight: float = 0.0
+    start: float = 0.1
+    reconstruction: float = 0.0
+    keep: float = 0.05
+    least: float = 0.0
+    temperature: float = 0.05
+    width: float = 0.03
+    refinement: CoherenceConfig = field(default_factory=CoherenceConfig)
+
+    def __post_init__(self) -> None:
+        _require("self_training.weight", self.weight, self.weight >= 0, "at least 0")
+        _require("self_training.start", self.start, 0 <= self.start < 1, "a share below 1")
+        share = self.reconstruction
+        _require("self_training.reconstruction", share, share >= 0, "at least 0")
+        _require("self_training.keep", self.keep, self.keep > 0, "more than 0")
+        _require("self_training.least", self.least, 0 <= self.least <= 1, "a share up to 1")
+        temperature = self.temperature
+        _require("self_training.temperature", temperature, temperature > 0, "more than 0")
+        _require("self_training.width", self.width, self.width > 0, "more than 0")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,6 +224,7 @@ class TrainingConfig:
     pairs: PairConfig = field(default_factory=PairConfig)
     reconstruction: ReconstructionTerm = field(default_factory=ReconstructionTerm)
     known: KnownTerm = field(default_factory=KnownTerm)
+    self_training: SelfTrainingTerm = field(default_factory=SelfTrainingTerm)
     optim: OptimConfig = field(default_factory=OptimConfig)
     schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
     validation: ValidationConfig = field(default_factory=ValidationConfig)
@@ -201,10 +250,11 @@ class TrainingConfig:
                 f"model.radius is {self.model.radius} and pairs.radius is {self.pairs.radius}; the "
                 "same normalisation is needed in training and in use; set both"
             )
-        if self.reconstruction.weight == self.known.weight == 0:
+        late = self.self_training.weight == 0 or self.self_training.start > 0
+        if self.reconstruction.weight == self.known.weight == 0 and late:
             raise InputError(
-                "every term of the loss has weight 0; at least one is needed; "
-                "set known.weight, reconstruction.weight or self_training.weight"
+                "no term of the loss has a weight at the start of the run; at least one is needed; "
+                "set known.weight or reconstruction.weight"
             )
 
     @property

@@ -43,7 +43,7 @@ class Display:
 
     def losses(self, step: int, progress: float, values: dict[str, float], speed: Speed) -> None:
         """Show the losses of a step, the speed and the time left."""
-        losses = "  ".join(f"{name} {value:.4g}" for name, value in values.items())
+        losses = "  ".join(f"{name} {value:.4g}" for name, value in values.items() if value)
         text = (
             f"step {step}  {losses}  {speed.pairs_per_second:.2f} pairs/s  "
             f"{_clock(speed.seconds_left)} left"

@@ -31,7 +31,8 @@ from ltenet.training.config import OptimConfig, TrainingConfig
 from ltenet.training.display import Display, Speed
 from ltenet.training.interrupts import caught_interrupts
 from ltenet.training.log import RunLog
-from ltenet.training.objectives import PairTensors, step_loss
+from ltenet.training.objectives import step_loss
+from ltenet.training.pair_tensors import PairTensors
 from ltenet.training.processes import PairNetwork, agree, start_processes, summed
 from ltenet.training.runs import RunFolder
 from ltenet.training.settings import dump_config
@@ -158,13 +159,11 @@ def train(
                     source, target = network(  # B x (N, D), B x (M, D)
                         [pair.source for pair in batch], [pair.target for pair in batch]
                     )
-                    loss = step_loss(batch, source, target, config, progress=progress)
+                    loss = step_loss(
+                        batch, source, target, config, progress=progress, teacher=average.model
+                    )
+                    _require_finite(loss.total.item(), step)
                     fabric.backward(loss.total / config.optim.accumulate)
-            if not math.isfinite(loss.total.item()):
-                raise LTENetError(
-                    f"the loss of step {step} is {loss.total.item()}; a finite number is needed; "
-                    "lower optim.lr or set optim.clip, and go on from the last checkpoint"
-                )
             if config.optim.clip > 0:
                 fabric.clip_gradients(network, optimizer, max_norm=config.optim.clip)
             optimizer.step()
@@ -244,6 +243,14 @@ def _position(config: TrainingConfig, step: int, seconds: float) -> float:
 def _progress(config: TrainingConfig, step: int, seconds: float) -> float:
     """Share of the run that is over."""
     return _position(config, step, seconds) / config.schedule.length
+
+
+def _require_finite(loss: float, step: int) -> None:
+    if not math.isfinite(loss):
+        raise LTENetError(
+            f"the loss of step {step} is {loss}; a finite number is needed; "
+            "lower optim.lr or set optim.clip, and go on from the last checkpoint"
+        )
 
 
 def _restore(

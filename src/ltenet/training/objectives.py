@@ -1,5 +1,7 @@
 """What a step minimises: the paper's objective, known correspondences, self-training.
 
+`step_loss` adds the terms up; what is below it evaluates each of them.
+
 Every term is a mean over the pairs of the batch of a mean over the points of a pair, so that
 processes with equal shares of a batch average to the whole batch.
 """
@@ -13,39 +15,19 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ltenet.data.training_pairs import TrainingPair
 from ltenet.losses import objective
-from ltenet.model import ModelConfig
+from ltenet.model import LTENet, ModelConfig
 from ltenet.reconstruction import soft_correspondence
-from ltenet.training.config import KnownTerm, ReconstructionTerm, TrainingConfig
+from ltenet.training.config import (
+    KnownTerm,
+    ReconstructionTerm,
+    SelfTrainingTerm,
+    TrainingConfig,
+)
+from ltenet.training.pair_tensors import PairTensors
+from ltenet.training.self_training import teach
 from ltenet.training.soft_matching import soft_matching, soft_targets
 from ltenet.transforms import TransformConfig
-
-
-class PairTensors(NamedTuple):
-    """One training pair on the device.
-
-    Attributes
-    ----------
-    source, target
-        (N, 3) and (M, 3) points.
-    source_truth, target_truth
-        (N, 3) and (M, 3) where each point lies on the other shape.
-    source_known, target_known
-        (N,) and (M,) bool: whether that is known.
-    """
-
-    source: Tensor
-    target: Tensor
-    source_truth: Tensor
-    target_truth: Tensor
-    source_known: Tensor
-    target_known: Tensor
-
-    @classmethod
-    def of(cls, pair: TrainingPair, device: torch.device) -> PairTensors:
-        """Take over what training needs of a pair."""
-        return cls(*(torch.from_numpy(getattr(pair, name)).to(device) for name in cls._fields))
 
 
 class StepLoss(NamedTuple):
@@ -59,11 +41,17 @@ class StepLoss(NamedTuple):
         The paper's objective.
     known
         Known correspondences.
+    self_training
+        Refined maps of the moving average.
+    kept
+        Share of the points that self-training kept.
     """
 
     total: Tensor
     reconstruction: Tensor
     known: Tensor
+    self_training: Tensor
+    kept: Tensor
 
 
 def step_loss(
@@ -73,6 +61,7 @@ def step_loss(
     config: TrainingConfig,
     *,
     progress: float,
+    teacher: LTENet,
 ) -> StepLoss:
     """Evaluate every term that has a weight.
 
@@ -82,17 +71,26 @@ def step_loss(
         B pairs and their (N_b, D) and (M_b, D) embeddings.
     progress
         Share of the run that is over.
+    teacher
+        Whose refined maps self-training learns from.
     """
     features = (source_features, target_features)
-    reconstruction = known = source_features[0].new_zeros(())
-    if config.reconstruction.weight > 0:
+    reconstruction = known = itself = kept = source_features[0].new_zeros(())
+    own, weight = config.self_training, config.reconstruction.weight
+    teaching = own.weight > 0 and progress >= own.start
+    if teaching:
+        lessons = [teach(pair, teacher, own) for pair in pairs]
+        itself = known_loss(lessons, *features, own, config.model.transform)
+        kept = torch.stack([lesson.source_known.float().mean() for lesson in lessons]).mean()
+        weight = weight * own.reconstruction
+    if weight > 0:
         reconstruction = reconstruction_loss(
             pairs, *features, config.reconstruction, config.model, progress=progress
         )
     if config.known.weight > 0:
         known = known_loss(pairs, *features, config.known, config.model.transform)
-    total = config.reconstruction.weight * reconstruction + config.known.weight * known
-    return StepLoss(total, reconstruction, known)
+    total = weight * reconstruction + config.known.weight * known + own.weight * itself
+    return StepLoss(total, reconstruction, known, itself, kept)
 
 
 def reconstruction_loss(
@@ -144,13 +142,13 @@ def known_loss(
     pairs: Sequence[PairTensors],
     source_features: Sequence[Tensor],
     target_features: Sequence[Tensor],
-    term: KnownTerm,
+    term: KnownTerm | SelfTrainingTerm,
     transform: TransformConfig,
 ) -> Tensor:
-    """Evaluate the term of the known correspondences, in both directions."""
+    """Evaluate the term of known, or believed, correspondences in both directions."""
     losses = []
     for pair, source, target in zip(pairs, source_features, target_features, strict=True):
-        if term.mode == "similarity":
+        if isinstance(term, SelfTrainingTerm) or term.mode == "similarity":
             loss = similarity_loss(pair, source, target, term)
         else:
             loss = _distance(source, target, pair.target, pair.source_truth, pair.source_known,
@@ -162,7 +160,10 @@ def known_loss(
 
 
 def similarity_loss(
-    pair: PairTensors, source_features: Tensor, target_features: Tensor, term: KnownTerm
+    pair: PairTensors,
+    source_features: Tensor,
+    target_features: Tensor,
+    term: KnownTerm | SelfTrainingTerm,
 ) -> Tensor:
     """Soft cross-entropy of one pair, see `soft_matching`."""
     width = term.width

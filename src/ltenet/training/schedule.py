@@ -80,7 +80,7 @@ class ScheduleConfig:
     def rate(self, position: float) -> float:
         """Share of the learning rate at a position."""
         if position < self.warmup:
-            # Half a unit ahead in steps, so that the very first step is not lost on a rate of 0.
+            # A little ahead, so that the very first step is not lost on a rate of 0.
             start = 1.0 if self.unit == "steps" else 0.01 * self.warmup
             return min(1.0, (position + start) / self.warmup)
         if self.kind == "multistep":

@@ -20,7 +20,8 @@ from ltenet.metrics import accuracy, distances_to_truth, flipped
 from ltenet.model import LTENet
 from ltenet.neighbors import cosine_topk
 from ltenet.training.config import TrainingConfig
-from ltenet.training.objectives import PairTensors, reconstruction_loss
+from ltenet.training.objectives import reconstruction_loss
+from ltenet.training.pair_tensors import PairTensors
 
 
 class Scores(NamedTuple):
@@ -107,6 +108,7 @@ def mean_scores(sums: Tensor) -> Validation:
     return Validation(*(Scores(*row) for row in means))
 
 
+@torch.no_grad()
 def score(model: LTENet, pair: TrainingPair, config: TrainingConfig) -> Scores:
     """Embed one pair and score the map from source to target."""
     tensors = PairTensors.of(pair, next(model.parameters()).device)

@@ -1,0 +1,371 @@
+"""Refine a map without labels: a real deformation is smooth, independent nearest features are not.
+
+The source is bent onto the target step by step. Each step asks where the points should go, by
+features and by how far the target is from where the source has come so far,
+
+    score_ij = cos(f_i, g_j) / temperature - |T(x_i) - y_j|^2 / (2 sigma^2),
+
+turns the scores into a soft plan whose columns get about their share of the surface, and bends the
+source towards the mean places of the plan (see `deformation`). Sigma falls from step to step:
+features decide first, positions last. The first steps work on a farthest-point sample of both
+shapes, with all pairs of points; the last ones on all points, with the nearest targets of each.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from scipy.spatial import KDTree
+from torch import Tensor
+
+from ltenet.deformation import DeformationGraph, fit_similarity
+from ltenet.errors import InputError
+from ltenet.graph import NeighborGraph
+from ltenet.map_quality import MapScores, map_scores
+from ltenet.neighbors import BLOCK_ENTRIES, cosine_topk, farthest_point_sample, knn_graph
+
+#: Exponents this far below the largest add nothing; left as they are they underflow, which is
+#: thirty times slower than the exponential itself.
+_NEGLIGIBLE = -60.0
+#: Neighbours whose distance tells how much surface a point stands for, and the ratio to the mean
+#: beyond which that is noise.
+_AREA_NEIGHBORS, _AREA_LIMIT = 10, 20.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoherenceConfig:
+    """How a map is refined; lengths are for shapes of root-mean-square radius 0.5.
+
+    Attributes
+    ----------
+    temperature
+        What cosine similarities are divided by; use that of training.
+    start_sigma, end_sigma
+        Positional bandwidth of the first and of the last step.
+    coarse_steps, fine_steps
+        Steps on the samples, and then on all points.
+    coarse_points
+        Most points of each shape in the coarse steps.
+    shortlist
+        Nearest target points among which the fine steps choose.
+    balance
+        From 0, each source point decides alone, to below 1, where every piece of the target
+        surface must get its share. In between shapes may overlap in part.
+    sweeps
+        Times per step that the shares are corrected; the corrections carry over to the next step.
+    outlier
+        A point is left out where closeness costs its score more than this.
+    nodes
+        Control nodes of the deformation.
+    stiffness, rigidity
+        How firmly the deformation bends, in units of sigma squared, and how firmly it keeps
+        lengths; see `deformation`.
+    rounds
+        Times per step that rotations and positions take turns.
+    """
+
+    temperature: float = 0.05
+    start_sigma: float = 0.15
+    end_sigma: float = 0.02
+    coarse_steps: int = 14
+    fine_steps: int = 4
+    coarse_points: int = 512
+    shortlist: int = 16
+    balance: float = 0.8
+    sweeps: int = 4
+    outlier: float = 4.0
+    nodes: int = 100
+    stiffness: float = 100.0
+    rigidity: float = 0.1
+    rounds: int = 4
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            value = getattr(self, item.name)
+            least = 0 if item.name in ("fine_steps", "balance", "rigidity", "sweeps") else None
+            fine = math.isfinite(value) and (value > 0 if least is None else value >= least)
+            if not fine or (item.name == "balance" and value >= 1):
+                raise InputError(
+                    f"coherent refinement: {item.name} is {value}; a positive number is needed, "
+                    "and 0 <= balance < 1; leave it out for the default"
+                )
+        if self.end_sigma > self.start_sigma:
+            raise InputError(
+                f"coherent refinement: sigma goes from {self.start_sigma} to {self.end_sigma}; "
+                "it must not rise; exchange the two"
+            )
+
+
+class CoherentMap(NamedTuple):
+    """Where each source point belongs on the target.
+
+    Attributes
+    ----------
+    indices
+        (N,) int64 target point.
+    positions
+        (N, 3) place on the target, not bound to its points.
+    confidence
+        (N,) from 0, nothing on the target fits, to 1.
+    deformed
+        (N, 3) the source bent onto the target.
+    scores
+        Of this map.
+    input_scores
+        Of the map by nearest features that it started from.
+    accepted
+        Whether the refined map scored at least as well as that. Where it did not, `indices` and
+        `positions` are those of the nearest features.
+    """
+
+    indices: Tensor
+    positions: Tensor
+    confidence: Tensor
+    deformed: Tensor
+    scores: MapScores
+    input_scores: MapScores
+    accepted: bool
+
+
+class _Plan(NamedTuple):
+    """Mean and spread of where each of n points should go, and how much of it is no outlier."""
+
+    places: Tensor  # (n, 3)
+    mass: Tensor  # (n,) from 0 to 1
+    variance: Tensor  # (n,) squared distance from the mean
+
+
+@torch.no_grad()
+def refine_coherently(
+    source_points: Tensor,
+    target_points: Tensor,
+    source_features: Tensor,
+    target_features: Tensor,
+    config: CoherenceConfig | None = None,
+) -> CoherentMap:
+    """Refine the map by nearest features into that of a smooth deformation.
+
+    Parameters
+    ----------
+    source_points, target_points
+        (N, 3) and (M, 3), each normalised to root-mean-square radius 0.5.
+    source_features, target_features
+        (N, D) and (M, D) embeddings, of any length.
+    config
+        See `CoherenceConfig`.
+
+    Returns
+    -------
+    CoherentMap
+        Its scores tell how far to trust it. Never worse than the input by `MapScores.energy`.
+    """
+    config = config or CoherenceConfig()
+    _check(source_points, target_points, source_features, target_features)
+    best = cosine_topk(source_features, target_features, 1)  # (N, 1)
+    solver = _Solver(
+        source_points,
+        target_points,
+        F.normalize(source_features, dim=-1).to(source_points.dtype),
+        F.normalize(target_features, dim=-1).to(source_points.dtype),
+        best.scores[:, 0].to(source_points.dtype),
+        config,
+    )
+    deformed = solver.solve()  # (N, 3)
+    indices, positions, confidence = solver.assign(deformed)
+    features = source_features, target_features
+    scores = map_scores(source_points, target_points, indices, features=features)
+    input_scores = map_scores(source_points, target_points, best.indices[:, 0], features=features)
+    accepted = scores.energy <= input_scores.energy
+    if not accepted:
+        indices, scores = best.indices[:, 0], input_scores  # (N,)
+        positions = target_points[indices]  # (N, 3)
+    return CoherentMap(indices, positions, confidence, deformed, scores, input_scores, accepted)
+
+
+class _Solver:
+    """One pair of shapes on its way; all features are of unit length."""
+
+    def __init__(
+        self,
+        source: Tensor,
+        target: Tensor,
+        source_features: Tensor,
+        target_features: Tensor,
+        best: Tensor,
+        config: CoherenceConfig,
+    ) -> None:
+        self.source, self.target = source, target  # (N, 3), (M, 3)
+        self.source_features, self.target_features = source_features, target_features
+        self.config = config
+        self.source_area, self.target_area = surface_shares(source), surface_shares(target)
+        # The score below which a point is left out: of its best feature, closeness aside.
+        self.floor = best / config.temperature - config.outlier  # (N,)
+        self.graph = DeformationGraph(source, config.nodes, rigidity=config.rigidity)
+
+    def solve(self) -> Tensor:
+        """Bend the source (N, 3) onto the target."""
+        config = self.config
+        steps = config.coarse_steps + config.fine_steps
+        fall = (config.end_sigma / config.start_sigma) ** (1 / max(1, steps))
+        sigmas = [config.start_sigma * fall**step for step in range(steps)]
+        rows, columns = self._sample(self.source), self._sample(self.target)  # (n,), (m,)
+        similarity = self.source_features[rows] @ self.target_features[columns].T  # (n, m)
+        similarity /= config.temperature
+        factors = similarity.new_ones(len(columns))  # (m,)
+        deformed = self.source  # (N, 3)
+        for step, sigma in enumerate(sigmas):
+            if step < config.coarse_steps:
+                near = None if step == 0 else (deformed[rows], sigma)
+                plan = self._balanced_plan(similarity, rows, columns, near, factors)
+                if step == 0:
+                    weights = self._weights(plan, sigma, rows)  # (n,)
+                    self.graph.turn(fit_similarity(self.source[rows], plan.places, weights))
+            else:
+                rows = None
+                plan = self._nearest_plan(deformed, sigma)[0]
+            deformed = self.graph.fit(
+                plan.places,
+                self._weights(plan, sigma, rows),
+                rows=rows,
+                stiffness=config.stiffness * sigma**2,
+                rounds=config.rounds,
+            )
+        return deformed
+
+    def assign(self, deformed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Target points (N,), places between them (N, 3) and confidence (N,)."""
+        sigma = self.config.end_sigma
+        plan, indices = self._nearest_plan(deformed, sigma)
+        misfit = (deformed - plan.places).square().sum(dim=1) / (2 * sigma) ** 2  # (N,)
+        confidence = plan.mass * torch.exp(-misfit)  # (N,)
+        return indices, plan.places, confidence
+
+    def _balanced_plan(
+        self,
+        similarity: Tensor,
+        rows: Tensor,
+        columns: Tensor,
+        near: tuple[Tensor, float] | None,
+        factors: Tensor,
+    ) -> _Plan:
+        """Plan over all pairs of the samples.
+
+        Rows of ``a_i exp(score_ij) b_j`` sum to one, outliers included; b_j is the share of the
+        surface at column j over what reaches it, to the power of `balance`: the fixed point of
+        transport with a Kullback-Leibler penalty on the columns. `factors` b (m,) are updated in
+        place, which makes a few sweeps enough.
+        """
+        area, target = self.target_area[columns], self.target[columns]  # (m,), (m, 3)
+        scores = similarity + area.log()  # (n, m)
+        if near is not None:
+            deformed, sigma = near
+            scores.sub_(_squared_distances(deformed, target), alpha=0.5 / sigma**2)
+        floor = self.floor[rows]  # (n,)
+        peak = torch.maximum(scores.amax(dim=1), floor)  # (n,)
+        kernel = scores.sub_(peak[:, None]).clamp_min_(_NEGLIGIBLE).exp_()  # (n, m)
+        outside = (floor - peak).clamp_min(_NEGLIGIBLE).exp()  # (n,)
+        source_area = self.source_area[rows]  # (n,)
+        share = area / area.sum() * source_area.sum()  # (m,)
+        tiny = math.exp(_NEGLIGIBLE)
+        for _ in range(self.config.sweeps):
+            reaching = (source_area / (kernel @ factors + outside)) @ kernel  # (m,)
+            correction = (share / (reaching + tiny)).pow(self.config.balance)  # (m,)
+            factors.copy_(correction.clamp(1e-6, 1e6))
+        return _plan_of(kernel * factors, outside, target)
+
+    def _nearest_plan(self, deformed: Tensor, sigma: float) -> tuple[_Plan, Tensor]:
+        """Plan of all points over their nearest targets, and the best of these (N,)."""
+        k = min(self.config.shortlist, len(self.target))
+        indices, squares = _nearest(deformed, self.target, k)  # (N, k), (N, k)
+        graph = NeighborGraph(indices, len(self.target))
+        similarity = graph.dot(self.source_features, self.target_features)  # (N, k)
+        scores = similarity / self.config.temperature - squares / (2 * sigma**2)  # (N, k)
+        best = indices.gather(1, scores.argmax(dim=1, keepdim=True))[:, 0]  # (N,)
+        scores += self.target_area.log()[indices]
+        peak = torch.maximum(scores.amax(dim=1), self.floor)  # (N,)
+        kernel = (scores - peak[:, None]).clamp_min(_NEGLIGIBLE).exp()  # (N, k)
+        outside = (self.floor - peak).clamp_min(_NEGLIGIBLE).exp()  # (N,)
+        return _plan_of(kernel, outside, self.target, indices), best
+
+    def _weights(self, plan: _Plan, sigma: float, rows: Tensor | None) -> Tensor:
+        """How much each point counts (n,): less if left out, if undecided, if points crowd."""
+        area = self.source_area if rows is None else self.source_area[rows]  # (n,)
+        return area * plan.mass * (sigma**2 / (sigma**2 + plan.variance))
+
+    def _sample(self, points: Tensor) -> Tensor:
+        count = min(self.config.coarse_points, len(points))
+        return torch.from_numpy(farthest_point_sample(points.cpu().numpy(), count)).to(
+            points.device
+        )
+
+
+def surface_shares(points: Tensor) -> Tensor:
+    """How much surface each of (N, 3) points stands for, relative to the mean: (N,).
+
+    The squared mean distance to the neighbours, averaged over these.
+    """
+    k = min(_AREA_NEIGHBORS, len(points))
+    neighbors = knn_graph(points, k)  # (N, k)
+    distance = (points[neighbors] - points[:, None]).norm(dim=2)  # (N, k)
+    area = distance.mean(dim=1).square()[neighbors].mean(dim=1)  # (N,)
+    mean = area.mean()  # ()
+    if not mean > 0:  # all points coincide
+        return torch.ones_like(area)
+    return (area / mean).clamp(1 / _AREA_LIMIT, _AREA_LIMIT)
+
+
+def _plan_of(
+    kernel: Tensor, outside: Tensor, target: Tensor, indices: Tensor | None = None
+) -> _Plan:
+    """Normalise the rows of a kernel: (n, m) over all targets or (n, k) over those at `indices`."""
+    total = kernel.sum(dim=1)  # (n,)
+    share = kernel / total[:, None].clamp_min(math.exp(_NEGLIGIBLE))
+    moments = torch.cat([target, target.square().sum(dim=1, keepdim=True)], dim=1)  # (m, 4)
+    if indices is None:
+        moments = share @ moments  # (n, 4)
+    else:
+        moments = NeighborGraph(indices, len(target)).sum(moments, share)  # (n, 4)
+    places = moments[:, :3]  # (n, 3)
+    variance = (moments[:, 3] - places.square().sum(dim=1)).clamp_min(0)  # (n,)
+    return _Plan(places, total / (total + outside), variance)
+
+
+def _squared_distances(first: Tensor, second: Tensor) -> Tensor:
+    """(n, m) from (n, 3) and (m, 3); normalised shapes are small enough not to cancel."""
+    squares = second.square().sum(dim=1) + first.square().sum(dim=1, keepdim=True)  # (n, m)
+    return squares.addmm_(first, second.T, alpha=-2).clamp_min_(0)
+
+
+def _nearest(queries: Tensor, points: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The k nearest of (M, 3) points to each of (N, 3) queries: indices and squared distances."""
+    if queries.device.type == "cpu":
+        distance, indices = KDTree(points.numpy()).query(queries.numpy(), k=k)
+        shape = (len(queries), k)  # also for k = 1
+        squares = torch.from_numpy(distance).to(queries.dtype).view(shape).square()
+        return torch.from_numpy(indices).view(shape), squares
+    blocks = queries.split(max(1, BLOCK_ENTRIES // len(points)))
+    best = [_squared_distances(b, points).topk(k, dim=1, largest=False) for b in blocks]
+    return torch.cat([b.indices for b in best]), torch.cat([b.values for b in best])
+
+
+def _check(source: Tensor, target: Tensor, source_features: Tensor, target_features: Tensor) -> None:
+    for name, points, features in (
+        ("source", source, source_features),
+        ("target", target, target_features),
+    ):
+        fits = points.ndim == 2 and points.shape[1] == 3 and len(points) > 0
+        if not fits or features.ndim != 2 or len(features) != len(points):
+            raise InputError(
+                f"{name}: points {tuple(points.shape)} and features {tuple(features.shape)} came; "
+                "(N, 3) and (N, D) with at least one point are needed; "
+                "refine the pairs of a batch one after another"
+            )
+        if not (points.isfinite().all() and features.isfinite().all()):
+            raise InputError(
+                f"{name}: points or features that are not finite came; finite numbers are needed; "
+                "remove the damaged points before embedding"
+            )

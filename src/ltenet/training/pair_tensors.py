@@ -1,0 +1,36 @@
+"""A training pair on the device: what the objectives look at."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ltenet.data.training_pairs import TrainingPair
+
+
+class PairTensors(NamedTuple):
+    """One training pair on the device.
+
+    Attributes
+    ----------
+    source, target
+        (N, 3) and (M, 3) points.
+    source_truth, target_truth
+        (N, 3) and (M, 3) where each point lies on the other shape.
+    source_known, target_known
+        (N,) and (M,) bool: whether that is known.
+    """
+
+    source: Tensor
+    target: Tensor
+    source_truth: Tensor
+    target_truth: Tensor
+    source_known: Tensor
+    target_known: Tensor
+
+    @classmethod
+    def of(cls, pair: TrainingPair, device: torch.device) -> PairTensors:
+        """Take over what training needs of a pair."""
+        return cls(*(torch.from_numpy(getattr(pair, name)).to(device) for name in cls._fields))

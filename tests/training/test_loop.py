@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from ltenet.errors import InputError, LTENetError, UsageError
+from ltenet.model import LTENet
+from ltenet.training.checkpoint import read_checkpoint
+from ltenet.training.config import TrainingConfig
+from ltenet.training.loop import train
+from ltenet.training.runs import RunFolder, find_run, new_run
+from ltenet.training.settings import dump_config, load_config
+
+Settings = Callable[..., TrainingConfig]
+Start = Callable[[TrainingConfig], RunFolder]
+
+
+def same(first: Any, second: Any) -> bool:
+    """Whether two nested states are equal to the last bit."""
+    if isinstance(first, torch.Tensor):
+        return torch.equal(first, second)
+    if isinstance(first, dict):
+        return first.keys() == second.keys() and all(same(first[k], second[k]) for k in first)
+    if isinstance(first, (list, tuple)):
+        return len(first) == len(second) and all(map(same, first, second))
+    return bool(first == second)
+
+
+def command(
+    *arguments: str, folder: Path, config: TrainingConfig | None = None
+) -> subprocess.Popen[str]:
+    """Start `ltenet train` in a process of its own."""
+    if config is not None:
+        (folder / "settings.toml").write_text(dump_config(config), encoding="utf-8")
+        arguments = ("settings.toml", *arguments)
+    return subprocess.Popen(
+        [sys.executable, "-m", "ltenet", "train", *arguments, "--accelerator", "cpu"],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+
+
+def wait_for(process: subprocess.Popen[str], text: str) -> None:
+    assert process.stderr is not None
+    lines = []
+    for line in process.stderr:
+        lines.append(line)
+        if text in line:
+            return
+    pytest.fail("".join(lines))
+
+
+def test_a_run_leaves_its_files(small: Settings, start: Start) -> None:
+    config = small()
+    run = start(config)
+    result = train(config, run)
+    assert result.steps == 8
+    assert {path.name.split(".")[0] for path in run.path.iterdir()} == {
+        "best", "config", "events", "last", "log",
+    }  # fmt: skip
+    assert run.read_config() == config
+    records = run.read_log()
+    losses = [record for record in records if record["kind"] == "train"]
+    assert [record["step"] for record in losses] == list(range(1, 9))
+    assert all(math.isfinite(record["total"]) for record in losses)
+    checked = [r["step"] for r in records if r["kind"] == "validation/independent"]
+    assert checked == [4, 8]
+    scores = {r["step"]: r["error"] for r in records if r["kind"] == "validation/independent"}
+    assert result.best_score == min(scores.values()) == scores[result.best_step]
+    model = LTENet.from_pretrained(run.best)
+    assert model.config == config.model
+    checkpoint = read_checkpoint(run.checkpoint)
+    assert (checkpoint.step, checkpoint.config) == (8, dump_config(config))
+    # The average, not the weights themselves, is what was validated and kept.
+    if result.best_step == 8:
+        assert same(dict(model.state_dict()), checkpoint.average)
+        assert not same(checkpoint.model, checkpoint.average)
+
+
+def test_a_killed_run_goes_on_as_if_nothing_had_happened(
+    small: Settings, start: Start, tmp_path: Path
+) -> None:
+    config = small(
+        "checkpoint_minutes=0", "name=whole", "reconstruction.weight=0.1", "schedule.length=40"
+    )
+    whole = start(config)
+    train(config, whole)
+    process = command("--name", "killed", folder=tmp_path, config=config)
+    wait_for(process, "step 5 ")
+    process.kill()
+    process.communicate()
+    killed = find_run("killed", tmp_path / "runs")
+    assert 4 <= read_checkpoint(killed.checkpoint).step < 40
+    again = command("--resume", "killed", folder=tmp_path)
+    _, errors = again.communicate(timeout=60)
+    assert again.returncode == 0, errors
+    expected, actual = read_checkpoint(whole.checkpoint), read_checkpoint(killed.checkpoint)
+    for name in ("step", "best_score", "best_step", "model", "average", "optimizer",
+                 "random_states"):  # fmt: skip
+        assert same(getattr(expected, name), getattr(actual, name)), name
+    timeless = [
+        [{k: v for k, v in record.items() if k not in ("minutes", "pairs_per_second")}
+         for record in run.read_log()]
+        for run in (whole, killed)
+    ]  # fmt: skip
+    assert timeless[0] == timeless[1]
+
+
+def test_an_interrupt_saves_and_exits_with_130(small: Settings, tmp_path: Path) -> None:
+    process = command("--set", "schedule.length=100000", folder=tmp_path, config=small())
+    wait_for(process, "step 3 ")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    checkpoint = read_checkpoint(tmp_path / "runs" / "tiny" / "last.ckpt")
+    assert checkpoint.step >= 3
+
+
+def test_two_processes_are_one_with_the_whole_batch(
+    small: Settings, start: Start, tmp_path: Path
+) -> None:
+    config = small("name=one", "optim.accumulate=2")
+    one = start(config)
+    train(config, one)
+    process = command("--name", "two", "--devices", "2", "--json", folder=tmp_path, config=config)
+    output, errors = process.communicate(timeout=90)
+    assert process.returncode == 0, errors
+    assert json.loads(output)["steps"] == 8  # told once, by the first process
+    runs = [one, find_run("two", tmp_path / "runs")]
+    logs = [[(r["step"], r.get("total", r.get("error"))) for r in run.read_log()] for run in runs]
+    np.testing.assert_allclose(logs[0], logs[1], rtol=2e-4)
+    states = [read_checkpoint(run.checkpoint).average for run in runs]
+    for name, value in states[0].items():
+        torch.testing.assert_close(value, states[1][name], rtol=1e-3, atol=1e-4, msg=name)
+
+
+def test_the_tiny_network_learns(small: Settings, start: Start) -> None:
+    config = small(
+        "schedule.length=60", "validation.every=5", "validation.pairs=4", "log_every=20",
+        "pairs.sampling=shared", "optim.lr=0.01", "optim.ema=0.8", "validation.select=error",
+    )  # fmt: skip
+    run = start(config)
+    train(config, run)
+    rows = [r for r in run.read_log() if r["kind"] == "validation/shared"]
+    assert rows[-1]["accuracy_5"] > rows[0]["accuracy_5"] + 0.05
+    assert rows[-1]["error"] < rows[0]["error"]
+
+
+@pytest.mark.parametrize("change", ["joint=false", "optim.ema=0", "pairs.equal_counts=false"])
+def test_options_of_a_run_work(small: Settings, start: Start, change: str) -> None:
+    config = small(
+        change, "schedule.length=2", "schedule.warmup=1", "pairs.points=[48, 64]",
+        "validation.pairs=0", "reconstruction.weight=1",
+    )  # fmt: skip
+    run = start(config)
+    assert train(config, run).steps == 2
+    assert LTENet.from_pretrained(run.best).config == config.model
+
+
+def test_a_schedule_in_minutes_counts_earlier_sessions(small: Settings, start: Start) -> None:
+    config = small(
+        "schedule.unit=minutes", "schedule.length=0.01", "schedule.warmup=0.001",
+        "validation.pairs=1", "validation.every=1000",
+    )  # fmt: skip
+    run = start(config)
+    first = train(config, run)
+    assert 0.01 <= first.minutes < 0.2
+    again = train(config, run, resume=True)
+    assert (again.steps, again.minutes) == (first.steps, pytest.approx(first.minutes))
+
+
+def test_a_loss_that_is_not_finite_stops_the_run(small: Settings, start: Start) -> None:
+    config = small("optim.lr=1e30", "optim.clip=0", "validation.pairs=0")
+    with pytest.raises(LTENetError, match=r"the loss of step \d is nan; a finite number"):
+        train(config, start(config))
+
+
+def test_runs_are_not_overwritten(small: Settings, tmp_path: Path) -> None:
+    config = small()
+    run = new_run(config, tmp_path)
+    (run.path / "note.txt").write_text("mine")
+    with pytest.raises(UsageError, match="this run exists; another name is needed"):
+        new_run(config, tmp_path)
+    assert not (new_run(config, tmp_path, force=True).path / "note.txt").exists()
+    run.config.unlink()
+    with pytest.raises(UsageError, match="not the folder of a run"):
+        new_run(config, tmp_path, force=True)
+
+
+def test_damaged_checkpoints_are_told(small: Settings, start: Start) -> None:
+    run = start(small())
+    with pytest.raises(InputError, match="there is no checkpoint"):
+        read_checkpoint(run.checkpoint)
+    run.checkpoint.write_bytes(b"nonsense")
+    with pytest.raises(InputError, match="not a checkpoint"):
+        read_checkpoint(run.checkpoint)
+    torch.save({"format": 0}, run.checkpoint)
+    with pytest.raises(InputError, match="format 0 came; format 1 is needed"):
+        read_checkpoint(run.checkpoint)
+
+
+def test_another_network_does_not_resume(small: Settings, start: Start) -> None:
+    config = small("schedule.length=2", "schedule.warmup=1", "validation.pairs=0")
+    run = start(config)
+    train(config, run)
+    other = load_config(run.config, ["model.encoder.dimension=20", "schedule.length=4"])
+    with pytest.raises(LTENetError, match="the checkpoint is of another network"):
+        train(other, run, resume=True)

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ltenet.losses import objective
+from ltenet.model import LTENet
+from ltenet.training.config import KnownTerm, ReconstructionTerm
+from ltenet.training.objectives import annealed_sigma, known_loss, reconstruction_loss, step_loss
+from ltenet.training.pair_tensors import PairTensors
+from ltenet.training.settings import load_config
+from ltenet.training.soft_matching import soft_matching, soft_targets
+
+
+def random(*shape: int, seed: int = 0) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+
+def pair(n: int = 30, m: int = 40, *, seed: int = 0) -> PairTensors:
+    """Unequal sizes, and on either side some points that are not known."""
+    known, other_known = torch.ones(n, dtype=torch.bool), torch.ones(m, dtype=torch.bool)
+    known[3:6], other_known[:9] = False, False
+    return PairTensors(
+        random(n, 3, seed=seed),
+        random(m, 3, seed=seed + 1),
+        random(n, 3, seed=seed + 2),
+        random(m, 3, seed=seed + 3),
+        known,
+        other_known,
+    )
+
+
+def targets(one: PairTensors, width: float = 0.5) -> tuple[Tensor, Tensor]:
+    return (
+        soft_targets(one.source_truth, one.source_known, one.target, width=width),
+        soft_targets(one.target_truth, one.target_known, one.source, width=width),
+    )
+
+
+def test_targets_are_gaussians_over_the_drawn_points() -> None:
+    points = torch.tensor([[0.0, 0, 0], [0.1, 0, 0], [5, 0, 0]], dtype=torch.float64)
+    truth = torch.tensor([[0.0, 0, 0], [0.05, 0, 0], [9, 0, 0]], dtype=torch.float64)
+    known = torch.tensor([True, True, False])
+    rows = soft_targets(truth, known, points, width=0.1)
+    ratio = torch.exp(torch.tensor(-0.5)).item()
+    expected = [[1 / (1 + ratio), ratio / (1 + ratio), 0], [0.5, 0.5, 0], [0, 0, 0]]
+    torch.testing.assert_close(rows, torch.tensor(expected, dtype=torch.float64))
+
+
+def test_a_truth_far_from_every_drawn_point_still_has_a_target() -> None:
+    points = torch.tensor([[0.0, 0, 0], [1, 0, 0]])
+    rows = soft_targets(torch.tensor([[50.0, 0, 0]]), torch.tensor([True]), points, width=0.01)
+    torch.testing.assert_close(rows, torch.tensor([[0.0, 1.0]]))
+
+
+def test_soft_matching_is_the_plain_cross_entropy() -> None:
+    one = pair()
+    source, target = random(30, 8, seed=7), random(40, 8, seed=8)
+    forth, back = targets(one)
+    logits = F.normalize(source, dim=1) @ F.normalize(target, dim=1).T / 0.1
+    expected = F.cross_entropy(logits[one.source_known], forth[one.source_known])
+    expected = expected + F.cross_entropy(logits.T[one.target_known], back[one.target_known])
+    actual = soft_matching(source, target, forth, back, temperature=0.1)
+    torch.testing.assert_close(actual, expected)
+
+
+def test_soft_matching_has_the_gradient_of_its_value() -> None:
+    one = pair(9, 7)
+    forth, back = targets(one)
+    features = [random(9, 4, seed=7).requires_grad_(), random(7, 4, seed=8).requires_grad_()]
+    assert torch.autograd.gradcheck(
+        lambda a, b: soft_matching(a, b, forth, back, temperature=0.3), features
+    )
+
+
+def test_points_that_are_not_known_change_nothing() -> None:
+    one = pair()
+    nowhere = one._replace(
+        source_truth=torch.where(one.source_known[:, None], one.source_truth, 99.0),
+        target_truth=torch.where(one.target_known[:, None], one.target_truth, -99.0),
+    )
+    features = [random(30, 8, seed=7)], [random(40, 8, seed=8)]
+    transform = load_config("tiny").model.transform
+    for mode in ("similarity", "distance"):
+        term = KnownTerm(weight=1, mode=mode, width=0.5)  # type: ignore[arg-type]
+        losses = [known_loss([p], *features, term, transform) for p in (one, nowhere)]
+        assert losses[0] == losses[1] > 0
+
+
+@pytest.mark.parametrize("mode", ["similarity", "distance"])
+def test_nothing_known_costs_nothing(mode: str) -> None:
+    one = pair()
+    one = one._replace(
+        source_known=torch.zeros_like(one.source_known),
+        target_known=torch.zeros_like(one.target_known),
+    )
+    source, target = random(30, 8, seed=7).requires_grad_(), random(40, 8, seed=8)
+    term = KnownTerm(weight=1, mode=mode)  # type: ignore[arg-type]
+    loss = known_loss([one], [source], [target], term, load_config("tiny").model.transform)
+    loss.backward()
+    assert loss.item() == 0
+    assert source.grad is not None
+    assert torch.isfinite(source.grad).all()
+
+
+def test_features_that_know_the_answer_cost_little() -> None:
+    points = random(50, 3)
+    everywhere = torch.ones(50, dtype=torch.bool)
+    one = PairTensors(points, points, points, points, everywhere, everywhere)
+    # One axis per point: every point is like itself and unlike all others.
+    right = torch.eye(50, dtype=torch.float64)
+    wrong = right.roll(1, dims=0)
+    transform = replace(load_config("tiny").model.transform, neighbors=1)
+    for mode in ("similarity", "distance"):
+        term = KnownTerm(weight=1, mode=mode, width=0.01)  # type: ignore[arg-type]
+        good = known_loss([one], [right], [right], term, transform).item()
+        bad = known_loss([one], [wrong], [right], term, transform).item()
+        assert good < 1e-3 < 1 < bad
+
+
+def test_distance_mode_has_the_gradient_of_its_value() -> None:
+    one = pair(12, 12)
+    transform = load_config("tiny").model.transform
+    transform = replace(transform, neighbors=4)
+    term = KnownTerm(weight=1, mode="distance")
+    features = [random(12, 5, seed=7).requires_grad_(), random(12, 5, seed=8).requires_grad_()]
+    assert torch.autograd.gradcheck(
+        lambda a, b: known_loss([one], [a], [b], term, transform), features
+    )
+
+
+def test_reconstruction_is_the_objective_of_the_paper_for_equal_and_unequal_sizes() -> None:
+    model = load_config("tiny").model
+    term = ReconstructionTerm(weight=1)
+    equal = [pair(30, 40, seed=s) for s in (0, 10)]
+    unequal = [pair(30, 40), pair(25, 35, seed=10)]
+    for pairs in (equal, unequal):
+        source = [random(len(p.source), 8, seed=1) for p in pairs]
+        target = [random(len(p.target), 8, seed=2) for p in pairs]
+        each = [
+            objective(
+                p.source[None], p.target[None], s[None], t[None], term.objective,
+                transform=model.transform, measure=model.divergence,
+            ).total
+            for p, s, t in zip(pairs, source, target, strict=True)
+        ]  # fmt: skip
+        actual = reconstruction_loss(pairs, source, target, term, model)
+        torch.testing.assert_close(actual, torch.stack(each).mean())
+
+
+def test_the_bandwidth_falls_geometrically() -> None:
+    model = load_config("tiny").model
+    term = ReconstructionTerm(weight=1, sigma_start=0.16, sigma_share=0.5)
+    sigmas = [annealed_sigma(term, model, progress) for progress in (0, 0.25, 0.5, 1)]
+    assert sigmas == pytest.approx([0.16, 0.04, 0.01, 0.01])
+    assert annealed_sigma(ReconstructionTerm(), model, 0) == 0.01
+
+
+def test_terms_add_up_with_their_weights() -> None:
+    config = load_config(
+        "tiny", ["reconstruction.weight=2", "known.weight=3", "model.transform.neighbors=4"]
+    )
+    one = pair()
+    features = [random(30, 8, seed=7)], [random(40, 8, seed=8)]
+    loss = step_loss([one], *features, config, progress=0.0, teacher=LTENet(config.model))
+    torch.testing.assert_close(loss.total, 2 * loss.reconstruction + 3 * loss.known)
+    assert loss.self_training == loss.kept == 0
