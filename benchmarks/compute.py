@@ -52,10 +52,10 @@ def training_step(encoder: DGCNN, source: Tensor, target: Tensor, variant: Varia
         features = reference.ReferenceDGCNN(encoder)(both)  # (2 B, N, D)
         loss = reference.objective(source, target, *features.chunk(2))
     else:
-        graph = encoder.graph_of(both)
-        features = encoder(both, graph)  # (2 B, N, D)
+        graphs = encoder.graphs_of(both)
+        features = encoder(both, graphs)  # (2 B, N, D)
         starts = torch.arange(len(both))[:, None, None] * POINTS
-        neighbors = graph.indices.view(len(both), POINTS, -1) - starts  # (2 B, N, k)
+        neighbors = graphs[0].indices.view(len(both), POINTS, -1) - starts  # (2 B, N, k)
         source_neighbors, target_neighbors = neighbors.chunk(2)
         loss = objective(
             source,

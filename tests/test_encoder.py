@@ -62,8 +62,8 @@ def test_the_paper_network_agrees_in_single_precision() -> None:
 def test_gradcheck(training: bool) -> None:
     encoder = network(EncoderConfig(widths=(4, 5), dimension=3, neighbors=4)).train(training)
     shapes = points(2, 12).requires_grad_()
-    graph = encoder.graph_of(shapes)  # fixed: the choice of neighbours has no derivative
-    assert torch.autograd.gradcheck(lambda x: encoder(x, graph), (shapes,))
+    graphs = encoder.graphs_of(shapes)  # fixed: the choice of neighbours has no derivative
+    assert torch.autograd.gradcheck(lambda x: encoder(x, graphs), (shapes,))
 
 
 @settings(max_examples=10, deadline=None)
@@ -100,9 +100,8 @@ def test_dynamic_graph_finds_neighbors_in_feature_space() -> None:
     static, dynamic = network(), network(EncoderConfig((8, 12, 16), 10, 6, dynamic=True))
     dynamic.load_state_dict(static.state_dict())
     with torch.no_grad():
-        first = torch.cat([static.eval().layers[0](s, static.graph_of([s])) for s in shapes])
-        graph = static.graph_of(first.split(40))
-        by_hand = static.layers[1](first, graph)
+        first = torch.cat([static.eval().layers[0](s, static.graphs_of([s])[0]) for s in shapes])
+        by_hand = static.layers[1](first, static.graphs_of(first.split(40))[1])
         seen = []
         dynamic.eval().layers[1].register_forward_hook(lambda m, i, out: seen.append(out))
         dynamic(shapes)
@@ -123,11 +122,27 @@ def test_duplicated_points_have_equal_features() -> None:
     torch.testing.assert_close(features[:, :20], features[:, 20:])
 
 
+def test_dilated_layers_look_further() -> None:
+    config = EncoderConfig((8, 12, 16), 10, 6, dilations=(1, 2, 4))
+    shapes = points()
+    graphs = network(config).graphs_of(shapes)
+    nearest = torch.cdist(shapes, shapes).topk(24, largest=False).indices  # (3, 40, 24)
+    starts = torch.arange(3)[:, None, None] * 40
+    for graph, dilation in zip(graphs, (1, 2, 4), strict=True):
+        expected = (nearest[:, :, : 6 * dilation : dilation] + starts).flatten(0, 1)
+        assert torch.equal(graph.indices, expected)
+    # 13 points leave room for a dilation of 2 only.
+    assert torch.equal(*(graph.indices for graph in network(config).graphs_of(points(1, 13))[1:]))
+    assert network(config)(points(1, 13)).shape == (1, 13, 10)
+
+
 def test_wrong_configurations_and_too_few_points_are_refused() -> None:
     with pytest.raises(InputError, match="at least one layer"):
         EncoderConfig(widths=())
     with pytest.raises(InputError, match="positive numbers"):
         EncoderConfig(neighbors=0)
+    with pytest.raises(InputError, match=r"dilations \(1, 2\) came for 4 layers"):
+        EncoderConfig(dilations=(1, 2))
     with pytest.raises(InputError, match="do not commute"):
         EncoderConfig(slope=-0.1)
     with pytest.raises(InputError, match=r"6 neighbours .* 5 points"):

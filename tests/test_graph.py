@@ -4,7 +4,13 @@ import pytest
 import torch
 
 from ltenet import graph as graph_module
-from ltenet.graph import NeighborGraph, neighbor_dot, neighbor_max, neighbor_sum
+from ltenet.graph import (
+    NeighborGraph,
+    neighbor_dot,
+    neighbor_graphs,
+    neighbor_max,
+    neighbor_sum,
+)
 
 
 def random_graph(rows: int = 12, columns: int = 9, k: int = 4) -> NeighborGraph:
@@ -100,7 +106,7 @@ def test_a_second_derivative_is_refused_rather_than_wrong() -> None:
 
 def test_shapes_of_different_sizes_stay_apart() -> None:
     small, large = torch.randn(10, 3), torch.randn(25, 3) + 0.1
-    graph = NeighborGraph.of_shapes([small, large], 5)
+    (graph,) = neighbor_graphs([small, large], 5)
     assert graph.rows == graph.columns == 35
     assert (graph.indices[:10] < 10).all()
     assert (graph.indices[10:] >= 10).all()

@@ -4,8 +4,8 @@
     python -m tools.compare_shapes --data ../shared/data --json     one JSON object
 
 Needs the evaluation archives of FAUST, SHREC'19 and TOSCA. Takes some minutes; `--count` says how
-many generated shapes stand for each real set, `--only` names the sets: faust, shrec19, or a class of
-TOSCA; and density for the unevenly drawn points.
+many generated shapes stand for each real set, `--only` names the sets: faust, shrec19, classes of
+TOSCA such as cat, and density for unevenly drawn points.
 """
 
 from __future__ import annotations

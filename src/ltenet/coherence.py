@@ -19,21 +19,23 @@ from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
-from scipy.spatial import KDTree
 from torch import Tensor
 
 from ltenet.deformation import DeformationGraph, fit_similarity
 from ltenet.errors import InputError
 from ltenet.graph import NeighborGraph
 from ltenet.map_quality import MapScores, map_scores
-from ltenet.neighbors import BLOCK_ENTRIES, cosine_topk, farthest_point_sample, knn_graph
-
-#: Exponents this far below the largest add nothing; left as they are they underflow, which is
-#: thirty times slower than the exponential itself.
-_NEGLIGIBLE = -60.0
-#: Neighbours whose distance tells how much surface a point stands for, and the ratio to the mean
-#: beyond which that is noise.
-_AREA_NEIGHBORS, _AREA_LIMIT = 10, 20.0
+from ltenet.neighbors import cosine_topk
+from ltenet.transport import (
+    Plan,
+    balanced_plan,
+    nearest_points,
+    project_onto,
+    shortlist_plan,
+    spread_sample,
+    squared_distances,
+    surface_shares,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,9 +73,9 @@ class CoherenceConfig:
     temperature: float = 0.05
     start_sigma: float = 0.15
     end_sigma: float = 0.02
-    coarse_steps: int = 14
+    coarse_steps: int = 12
     fine_steps: int = 4
-    coarse_points: int = 512
+    coarse_points: int = 384
     shortlist: int = 16
     balance: float = 0.8
     sweeps: int = 4
@@ -81,7 +83,7 @@ class CoherenceConfig:
     nodes: int = 100
     stiffness: float = 100.0
     rigidity: float = 0.1
-    rounds: int = 4
+    rounds: int = 3
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -129,14 +131,6 @@ class CoherentMap(NamedTuple):
     scores: MapScores
     input_scores: MapScores
     accepted: bool
-
-
-class _Plan(NamedTuple):
-    """Mean and spread of where each of n points should go, and how much of it is no outlier."""
-
-    places: Tensor  # (n, 3)
-    mass: Tensor  # (n,) from 0 to 1
-    variance: Tensor  # (n,) squared distance from the mean
 
 
 @torch.no_grad()
@@ -212,29 +206,46 @@ class _Solver:
         steps = config.coarse_steps + config.fine_steps
         fall = (config.end_sigma / config.start_sigma) ** (1 / max(1, steps))
         sigmas = [config.start_sigma * fall**step for step in range(steps)]
-        rows, columns = self._sample(self.source), self._sample(self.target)  # (n,), (m,)
+        rows = spread_sample(self.source, config.coarse_points)  # (n,)
+        columns = spread_sample(self.target, config.coarse_points)  # (m,)
         similarity = self.source_features[rows] @ self.target_features[columns].T  # (n, m)
         similarity /= config.temperature
-        factors = similarity.new_ones(len(columns))  # (m,)
+        target, floor = self.target[columns], self.floor[rows]  # (m, 3), (n,)
+        areas = self.source_area[rows], self.target_area[columns]  # (n,), (m,)
+        factors = torch.ones_like(areas[1])  # (m,)
         deformed = self.source  # (N, 3)
-        for step, sigma in enumerate(sigmas):
-            if step < config.coarse_steps:
-                near = None if step == 0 else (deformed[rows], sigma)
-                plan = self._balanced_plan(similarity, rows, columns, near, factors)
-                if step == 0:
-                    weights = self._weights(plan, sigma, rows)  # (n,)
-                    self.graph.turn(fit_similarity(self.source[rows], plan.places, weights))
-            else:
-                rows = None
-                plan = self._nearest_plan(deformed, sigma)[0]
-            deformed = self.graph.fit(
-                plan.places,
-                self._weights(plan, sigma, rows),
-                rows=rows,
-                stiffness=config.stiffness * sigma**2,
-                rounds=config.rounds,
+        for step, sigma in enumerate(sigmas[: config.coarse_steps]):
+            scores = similarity.clone()  # (n, m)
+            if step > 0:
+                squares = squared_distances(deformed[rows], target)  # (n, m)
+                scores.sub_(squares, alpha=0.5 / sigma**2)
+            plan = balanced_plan(
+                scores,
+                floor,
+                target,
+                areas=areas,
+                factors=factors,
+                balance=config.balance,
+                sweeps=config.sweeps,
             )
+            if step == 0:  # limbs start from where the whole shape turned to
+                weights = self._weights(plan, sigma, rows)  # (n,)
+                self.graph.turn(fit_similarity(self.source[rows], plan.places, weights))
+            deformed = self._bend(plan, sigma, rows)
+        for sigma in sigmas[config.coarse_steps :]:
+            plan, _ = self._nearest_plan(deformed, sigma)
+            deformed = self._bend(plan, sigma, None)
         return deformed
+
+    def _bend(self, plan: Plan, sigma: float, rows: Tensor | None) -> Tensor:
+        """Fit the deformation to a plan of the points at `rows`; return all points (N, 3)."""
+        return self.graph.fit(
+            plan.places,
+            self._weights(plan, sigma, rows),
+            rows=rows,
+            stiffness=self.config.stiffness * sigma**2,
+            rounds=self.config.rounds,
+        )
 
     def assign(self, deformed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Target points (N,), places between them (N, 3) and confidence (N,)."""
@@ -242,117 +253,28 @@ class _Solver:
         plan, indices = self._nearest_plan(deformed, sigma)
         misfit = (deformed - plan.places).square().sum(dim=1) / (2 * sigma) ** 2  # (N,)
         confidence = plan.mass * torch.exp(-misfit)  # (N,)
-        return indices, plan.places, confidence
+        return indices, project_onto(self.target, deformed), confidence
 
-    def _balanced_plan(
-        self,
-        similarity: Tensor,
-        rows: Tensor,
-        columns: Tensor,
-        near: tuple[Tensor, float] | None,
-        factors: Tensor,
-    ) -> _Plan:
-        """Plan over all pairs of the samples.
-
-        Rows of ``a_i exp(score_ij) b_j`` sum to one, outliers included; b_j is the share of the
-        surface at column j over what reaches it, to the power of `balance`: the fixed point of
-        transport with a Kullback-Leibler penalty on the columns. `factors` b (m,) are updated in
-        place, which makes a few sweeps enough.
-        """
-        area, target = self.target_area[columns], self.target[columns]  # (m,), (m, 3)
-        scores = similarity + area.log()  # (n, m)
-        if near is not None:
-            deformed, sigma = near
-            scores.sub_(_squared_distances(deformed, target), alpha=0.5 / sigma**2)
-        floor = self.floor[rows]  # (n,)
-        peak = torch.maximum(scores.amax(dim=1), floor)  # (n,)
-        kernel = scores.sub_(peak[:, None]).clamp_min_(_NEGLIGIBLE).exp_()  # (n, m)
-        outside = (floor - peak).clamp_min(_NEGLIGIBLE).exp()  # (n,)
-        source_area = self.source_area[rows]  # (n,)
-        share = area / area.sum() * source_area.sum()  # (m,)
-        tiny = math.exp(_NEGLIGIBLE)
-        for _ in range(self.config.sweeps):
-            reaching = (source_area / (kernel @ factors + outside)) @ kernel  # (m,)
-            correction = (share / (reaching + tiny)).pow(self.config.balance)  # (m,)
-            factors.copy_(correction.clamp(1e-6, 1e6))
-        return _plan_of(kernel * factors, outside, target)
-
-    def _nearest_plan(self, deformed: Tensor, sigma: float) -> tuple[_Plan, Tensor]:
+    def _nearest_plan(self, deformed: Tensor, sigma: float) -> tuple[Plan, Tensor]:
         """Plan of all points over their nearest targets, and the best of these (N,)."""
         k = min(self.config.shortlist, len(self.target))
-        indices, squares = _nearest(deformed, self.target, k)  # (N, k), (N, k)
+        indices, squares = nearest_points(deformed, self.target, k)  # (N, k), (N, k)
         graph = NeighborGraph(indices, len(self.target))
-        similarity = graph.dot(self.source_features, self.target_features)  # (N, k)
-        scores = similarity / self.config.temperature - squares / (2 * sigma**2)  # (N, k)
+        scores = graph.dot(self.source_features, self.target_features)  # (N, k)
+        scores = scores / self.config.temperature - squares / (2 * sigma**2)
         best = indices.gather(1, scores.argmax(dim=1, keepdim=True))[:, 0]  # (N,)
-        scores += self.target_area.log()[indices]
-        peak = torch.maximum(scores.amax(dim=1), self.floor)  # (N,)
-        kernel = (scores - peak[:, None]).clamp_min(_NEGLIGIBLE).exp()  # (N, k)
-        outside = (self.floor - peak).clamp_min(_NEGLIGIBLE).exp()  # (N,)
-        return _plan_of(kernel, outside, self.target, indices), best
+        area = self.target_area  # (M,)
+        return shortlist_plan(scores, self.floor, self.target, indices, area=area), best
 
-    def _weights(self, plan: _Plan, sigma: float, rows: Tensor | None) -> Tensor:
+    def _weights(self, plan: Plan, sigma: float, rows: Tensor | None) -> Tensor:
         """How much each point counts (n,): less if left out, if undecided, if points crowd."""
         area = self.source_area if rows is None else self.source_area[rows]  # (n,)
         return area * plan.mass * (sigma**2 / (sigma**2 + plan.variance))
 
-    def _sample(self, points: Tensor) -> Tensor:
-        count = min(self.config.coarse_points, len(points))
-        return torch.from_numpy(farthest_point_sample(points.cpu().numpy(), count)).to(
-            points.device
-        )
 
-
-def surface_shares(points: Tensor) -> Tensor:
-    """How much surface each of (N, 3) points stands for, relative to the mean: (N,).
-
-    The squared mean distance to the neighbours, averaged over these.
-    """
-    k = min(_AREA_NEIGHBORS, len(points))
-    neighbors = knn_graph(points, k)  # (N, k)
-    distance = (points[neighbors] - points[:, None]).norm(dim=2)  # (N, k)
-    area = distance.mean(dim=1).square()[neighbors].mean(dim=1)  # (N,)
-    mean = area.mean()  # ()
-    if not mean > 0:  # all points coincide
-        return torch.ones_like(area)
-    return (area / mean).clamp(1 / _AREA_LIMIT, _AREA_LIMIT)
-
-
-def _plan_of(
-    kernel: Tensor, outside: Tensor, target: Tensor, indices: Tensor | None = None
-) -> _Plan:
-    """Normalise the rows of a kernel: (n, m) over all targets or (n, k) over those at `indices`."""
-    total = kernel.sum(dim=1)  # (n,)
-    share = kernel / total[:, None].clamp_min(math.exp(_NEGLIGIBLE))
-    moments = torch.cat([target, target.square().sum(dim=1, keepdim=True)], dim=1)  # (m, 4)
-    if indices is None:
-        moments = share @ moments  # (n, 4)
-    else:
-        moments = NeighborGraph(indices, len(target)).sum(moments, share)  # (n, 4)
-    places = moments[:, :3]  # (n, 3)
-    variance = (moments[:, 3] - places.square().sum(dim=1)).clamp_min(0)  # (n,)
-    return _Plan(places, total / (total + outside), variance)
-
-
-def _squared_distances(first: Tensor, second: Tensor) -> Tensor:
-    """(n, m) from (n, 3) and (m, 3); normalised shapes are small enough not to cancel."""
-    squares = second.square().sum(dim=1) + first.square().sum(dim=1, keepdim=True)  # (n, m)
-    return squares.addmm_(first, second.T, alpha=-2).clamp_min_(0)
-
-
-def _nearest(queries: Tensor, points: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k nearest of (M, 3) points to each of (N, 3) queries: indices and squared distances."""
-    if queries.device.type == "cpu":
-        distance, indices = KDTree(points.numpy()).query(queries.numpy(), k=k)
-        shape = (len(queries), k)  # also for k = 1
-        squares = torch.from_numpy(distance).to(queries.dtype).view(shape).square()
-        return torch.from_numpy(indices).view(shape), squares
-    blocks = queries.split(max(1, BLOCK_ENTRIES // len(points)))
-    best = [_squared_distances(b, points).topk(k, dim=1, largest=False) for b in blocks]
-    return torch.cat([b.indices for b in best]), torch.cat([b.values for b in best])
-
-
-def _check(source: Tensor, target: Tensor, source_features: Tensor, target_features: Tensor) -> None:
+def _check(
+    source: Tensor, target: Tensor, source_features: Tensor, target_features: Tensor
+) -> None:
     for name, points, features in (
         ("source", source, source_features),
         ("target", target, target_features),

@@ -26,7 +26,8 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import dijkstra
 from torch import Tensor
 
-from ltenet.neighbors import farthest_point_sample, knn_graph
+from ltenet.neighbors import knn_graph
+from ltenet.transport import spread_sample
 
 #: Points whose edges make the surface graph, nodes that move a point, neighbours of a node.
 _SURFACE_NEIGHBORS, _BLENDED_NODES, _NODE_NEIGHBORS = 8, 5, 6
@@ -73,17 +74,16 @@ class DeformationGraph:
 
     def __init__(self, points: Tensor, nodes: int, *, rigidity: float) -> None:
         self.points, self.rigidity = points, rigidity
-        count, kind = min(nodes, len(points)), points.dtype
-        chosen = torch.from_numpy(farthest_point_sample(points.cpu().numpy(), count))  # (r,)
-        self.nodes = points[chosen.to(points.device)]  # (r, 3)
+        chosen = spread_sample(points, nodes)  # (r,)
+        self.nodes = points[chosen]  # (r, 3)
         distance = _surface_distances(points, chosen)  # (N, r)
         self._basis = self._blend(distance)  # (N, 4 r)
-        neighbors = distance[chosen.to(points.device)]  # (r, r)
+        neighbors = distance[chosen]  # (r, r)
         neighbors.fill_diagonal_(torch.inf)
-        k = min(_NODE_NEIGHBORS, count - 1)
+        k = min(_NODE_NEIGHBORS, len(chosen) - 1)
         neighbor = neighbors.topk(k, dim=1, largest=False).indices  # (r, d)
         self._bending, self._square = self._bending_of(neighbor)  # (4 r, 4 r), ()
-        self._frames = torch.eye(3, dtype=kind, device=points.device).expand(count, 3, 3)
+        self._frames = torch.eye(3).to(points).expand(len(chosen), 3, 3)  # (r, 3, 3)
 
     def turn(self, whole: Similarity) -> None:
         """Start over with the shape as a whole turned, scaled and shifted."""
@@ -200,7 +200,7 @@ def _surface_distances(points: Tensor, nodes: Tensor) -> Tensor:
     Nodes that are out of reach, or on a part that no edge joins, count as ten times as far as they
     are in space, so that every point has nodes to follow.
     """
-    straight = torch.cdist(points, points[nodes.to(points.device)])  # (N, r)
+    straight = torch.cdist(points, points[nodes])  # (N, r)
     count = len(points)
     neighbors = knn_graph(points, min(_SURFACE_NEIGHBORS + 1, count)).cpu()[:, 1:]  # (N, k)
     if neighbors.shape[1] == 0:
@@ -212,9 +212,9 @@ def _surface_distances(points: Tensor, nodes: Tensor) -> Tensor:
     # Zero would mean that there is no edge; duplicates are joined by a very short one.
     lengths = np.maximum(lengths, 1e-9)
     graph = csr_matrix((lengths, (rows, columns)), shape=(count, count))
-    apart = straight[nodes.to(points.device)].fill_diagonal_(torch.inf).amin(dim=1).mean()  # ()
+    apart = straight[nodes].fill_diagonal_(torch.inf).amin(dim=1).mean()  # ()
     along = dijkstra(  # (r, N)
-        graph.maximum(graph.T), indices=nodes.numpy(), limit=_REACH * float(apart)
+        graph.maximum(graph.T), indices=nodes.cpu().numpy(), limit=_REACH * float(apart)
     )
     distance = torch.from_numpy(np.ascontiguousarray(along.T)).to(straight)  # (N, r)
     return torch.where(distance.isfinite(), distance, 10 * straight + _REACH * apart)

@@ -44,21 +44,6 @@ class NeighborGraph:
         self.columns = columns
 
     @classmethod
-    def of_shapes(cls, shapes: Sequence[Tensor], k: int) -> NeighborGraph:
-        """Graph of the k nearest points in each of several shapes, as one block-diagonal graph.
-
-        Parameters
-        ----------
-        shapes
-            (N_s, C) coordinates of each shape; sizes may differ.
-        """
-        blocks, start = [], 0
-        for points in shapes:
-            blocks.append(knn_graph(points, k) + start)
-            start += len(points)
-        return cls(torch.cat(blocks), start)
-
-    @classmethod
     def of_batch(cls, indices: Tensor, columns: int) -> NeighborGraph:
         """Block-diagonal graph of (B, N, K) indices into B sets of `columns` points."""
         batch = indices.shape[0]
@@ -184,6 +169,36 @@ class NeighborGraph:
         """Rows in blocks whose gathered neighbours stay in cache."""
         size = max(1, _BLOCK_FLOATS // (self.k * channels))
         return [slice(start, start + size) for start in range(0, self.rows, size)]
+
+
+def neighbor_graphs(
+    shapes: Sequence[Tensor], k: int, dilations: Sequence[int] = (1,)
+) -> list[NeighborGraph]:
+    """Graphs of near points within each of several shapes, one block-diagonal graph a dilation.
+
+    Parameters
+    ----------
+    shapes
+        (N_s, C) coordinates of each shape; sizes may differ.
+    k
+        Neighbours of each point, itself first.
+    dilations
+        With dilation d the neighbours are every d-th of the k d nearest points: as many, spread
+        over a wider surrounding. Shapes with fewer than k d points are dilated less.
+    """
+    blocks: dict[int, list[Tensor]] = {dilation: [] for dilation in dilations}
+    start = 0
+    for points in shapes:
+        widest = max(1, len(points) // k)
+        nearest = knn_graph(points, k * min(max(dilations), widest)) + start  # (N_s, >= k)
+        for dilation, parts in blocks.items():
+            step = min(dilation, widest)
+            parts.append(nearest[:, : k * step : step])  # (N_s, k)
+        start += len(points)
+    graphs = {
+        dilation: NeighborGraph(torch.cat(parts), start) for dilation, parts in blocks.items()
+    }
+    return [graphs[dilation] for dilation in dilations]
 
 
 class _NeighborMax(torch.autograd.Function):

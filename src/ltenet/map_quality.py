@@ -14,7 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ltenet.errors import InputError
-from ltenet.neighbors import farthest_point_sample, knn_graph
+from ltenet.neighbors import knn_graph
+from ltenet.transport import nearest_points, spread_sample
 
 #: Neighbours whose distances are compared.
 _EDGES = 8
@@ -81,13 +82,14 @@ def map_scores(
         )
     if destinations.is_floating_point():
         images = destinations.to(target_points.dtype)  # (N, 3)
-        indices = torch.cdist(images, target_points).argmin(dim=1)  # (N,)
+        indices = nearest_points(images, target_points, 1).indices[:, 0]  # (N,)
     else:
         indices = destinations  # (N,)
         images = target_points[indices]  # (N, 3)
-    stretch = _stretch(source_points, images, _spacing(target_points))
+    spacing = _spacing(target_points)  # ()
+    stretch = _stretch(source_points, images, spacing)
     mirrored = _mirrored(source_points, images)
-    missed = _missed(images, target_points)
+    missed = _missed(images, target_points, spacing)
     similarity = 0.0
     if features is not None:
         similarity = float(F.cosine_similarity(features[0], features[1][indices]).mean())
@@ -131,8 +133,7 @@ def _mirrored(source: Tensor, images: Tensor) -> float:
     count = min(max(8, round(_FRAME_SHARE * len(source))), len(source))
     if len(source) < 8:
         return 0.0
-    chosen = farthest_point_sample(source.cpu().numpy(), min(_FRAMES, len(source)))
-    centres = source[torch.from_numpy(chosen).to(source.device)]  # (c, 3)
+    centres = source[spread_sample(source, _FRAMES)]  # (c, 3)
     near = torch.cdist(centres, source).topk(count, dim=1, largest=False).indices  # (c, k)
     before, after = source[near], images[near]  # (c, k, 3)
     before = before - before.mean(dim=1, keepdim=True)
@@ -146,7 +147,7 @@ def _mirrored(source: Tensor, images: Tensor) -> float:
     return float(weight[torch.det(covariance) < 0].sum() / total)
 
 
-def _missed(images: Tensor, target: Tensor) -> float:
+def _missed(images: Tensor, target: Tensor, spacing: Tensor) -> float:
     """Share of the target farther than two spacings from every image."""
-    nearest = torch.cdist(target, images).amin(dim=1)  # (M,)
-    return float((nearest > 2 * _spacing(target)).to(target.dtype).mean())
+    squares = nearest_points(target, images, 1).squares[:, 0]  # (M,)
+    return float((squares > (2 * spacing).square()).to(target.dtype).mean())

@@ -95,8 +95,9 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(
     small: Settings, start: Start, tmp_path: Path
 ) -> None:
     config = small(
-        "checkpoint_minutes=0", "name=whole", "reconstruction.weight=0.1", "schedule.length=40"
-    )
+        "checkpoint_minutes=0", "name=whole", "schedule.length=24", "optim.batch_size=2",
+        "reconstruction.weight=0.1", "self_training.weight=1", "self_training.start=0.7",
+    )  # fmt: skip
     whole = start(config)
     train(config, whole)
     process = command("--name", "killed", folder=tmp_path, config=config)
@@ -104,7 +105,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(
     process.kill()
     process.communicate()
     killed = find_run("killed", tmp_path / "runs")
-    assert 4 <= read_checkpoint(killed.checkpoint).step < 40
+    assert 4 <= read_checkpoint(killed.checkpoint).step < 24
     again = command("--resume", "killed", folder=tmp_path)
     _, errors = again.communicate(timeout=60)
     assert again.returncode == 0, errors

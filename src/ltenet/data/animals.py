@@ -33,6 +33,7 @@ from ltenet.data.bones import (
     skin,
 )
 from ltenet.data.generated import GeneratedBody, Template
+from ltenet.errors import InputError
 
 TEMPLATES = ("dog", "capsule", "gorilla", "centaur")
 _TEMPLATE_ODDS = (0.32, 0.40, 0.13, 0.15)
@@ -180,6 +181,11 @@ class AnimalGenerator:
         -------
         GeneratedBody
             (V, 3) vertices, y-up, facing +z, left = +x; feet of standing animals at y = 0.
+
+        Raises
+        ------
+        InputError
+            If there is no such template, or no such species in it.
         """
         rng = np.random.default_rng([seed, index])
         if template is None:
@@ -188,9 +194,10 @@ class AnimalGenerator:
         if category is None:
             category = species[int(rng.integers(len(species)))]
         elif category not in species:
-            raise ValueError(
-                f"template {template!r} has no species {category!r}; it has {', '.join(species)}. "
-                "Leave out the template to draw from any that has the species."
+            raise InputError(
+                f"the species {category!r} came; of the template {template} one of "
+                f"{', '.join(species)} is needed; leave out the template to draw from any that has "
+                "the species"
             )
         vertices, family = self._maker(template).draw(rng, category)
         return GeneratedBody(vertices, kind=family, category=category, template=template)
@@ -202,13 +209,19 @@ class AnimalGenerator:
             odds *= [category in self.species(name) for name in TEMPLATES]
             if not odds.any():
                 known = sorted({s for name in TEMPLATES for s in self.species(name)})
-                raise ValueError(f"no species {category!r}; try one of {', '.join(known)}")
+                raise InputError(
+                    f"the species {category!r} came; one of {', '.join(known)} is needed; leave it "
+                    "out for any"
+                )
         return TEMPLATES[int(np.searchsorted(np.cumsum(odds), rng.uniform(0, odds.sum())))]
 
     def _maker(self, name: str) -> _Maker:
         """Give the maker of a template, read on first use."""
         if name not in TEMPLATES:
-            raise ValueError(f"no template {name!r}; try one of {', '.join(TEMPLATES)}")
+            raise InputError(
+                f"the template {name!r} came; one of {', '.join(TEMPLATES)} is needed; leave it out "
+                "for any"
+            )
         if name not in self._makers:
             self._makers[name] = _Maker(load_rig(name))
         return self._makers[name]
