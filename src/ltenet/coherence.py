@@ -165,7 +165,7 @@ def refine_coherently(
         target_points,
         F.normalize(source_features, dim=-1).to(source_points.dtype),
         F.normalize(target_features, dim=-1).to(source_points.dtype),
-        best.scores[:, 0].to(source_points.dtype),
+        (best.scores[:, 0].to(source_points.dtype), cosine_topk(target_features, source_features, 1).scores[:, 0].to(source_points.dtype)),
         config,
     )
     deformed = solver.solve()  # (N, 3)
@@ -189,15 +189,20 @@ class _Solver:
         target: Tensor,
         source_features: Tensor,
         target_features: Tensor,
-        best: Tensor,
+        best: tuple[Tensor, Tensor],
         config: CoherenceConfig,
     ) -> None:
         self.source, self.target = source, target  # (N, 3), (M, 3)
         self.source_features, self.target_features = source_features, target_features
         self.config = config
         self.source_area, self.target_area = surface_shares(source), surface_shares(target)
-        # The score below which a point is left out: of its best feature, closeness aside.
-        self.floor = best / config.temperature - config.outlier  # (N,)
+        import os
+        MODE = os.environ.get("MODE", "B2")
+        self.MODE = MODE
+        self.source_best, self.target_best = (b / config.temperature for b in best)
+        self.floor = torch.full_like(source[:, 0], -config.outlier)  # (N,)
+        if MODE == "A":
+            self.floor = self.source_best - config.outlier
         self.graph = DeformationGraph(source, config.nodes, rigidity=config.rigidity)
 
     def solve(self) -> Tensor:
@@ -209,7 +214,7 @@ class _Solver:
         rows = spread_sample(self.source, config.coarse_points)  # (n,)
         columns = spread_sample(self.target, config.coarse_points)  # (m,)
         similarity = self.source_features[rows] @ self.target_features[columns].T  # (n, m)
-        similarity /= config.temperature
+        similarity = self._regret(similarity / config.temperature, self.source_best[rows][:, None], self.target_best[columns])
         target, floor = self.target[columns], self.floor[rows]  # (m, 3), (n,)
         areas = self.source_area[rows], self.target_area[columns]  # (n,), (m,)
         factors = torch.ones_like(areas[1])  # (m,)
@@ -237,6 +242,15 @@ class _Solver:
             deformed = self._bend(plan, sigma, None)
         return deformed
 
+    def _regret(self, s, a, b):
+        if self.MODE == "A":
+            return s
+        if self.MODE == "B1":
+            return s - torch.maximum(a, b.expand_as(s))
+        if self.MODE == "B2":
+            return s - 0.5 * (a + b)
+        return 2 * s - a - b
+
     def _bend(self, plan: Plan, sigma: float, rows: Tensor | None) -> Tensor:
         """Fit the deformation to a plan of the points at `rows`; return all points (N, 3)."""
         return self.graph.fit(
@@ -261,7 +275,8 @@ class _Solver:
         indices, squares = nearest_points(deformed, self.target, k)  # (N, k), (N, k)
         graph = NeighborGraph(indices, len(self.target))
         scores = graph.dot(self.source_features, self.target_features)  # (N, k)
-        scores = scores / self.config.temperature - squares / (2 * sigma**2)
+        scores = self._regret(scores / self.config.temperature, self.source_best[:, None], self.target_best[indices])
+        scores = scores - squares / (2 * sigma**2)
         best = indices.gather(1, scores.argmax(dim=1, keepdim=True))[:, 0]  # (N,)
         area = self.target_area  # (M,)
         return shortlist_plan(scores, self.floor, self.target, indices, area=area), best

@@ -136,7 +136,7 @@ def _plan_of(moments: Tensor, total: Tensor, outside: Tensor) -> Plan:
 
 
 def spread_sample(points: Tensor, count: int) -> Tensor:
-    """Indices (count,) of points spread evenly over (N, 3), all of them if there are fewer.
+    """Choose (count,) points spread evenly over (N, 3), or all of them if there are fewer.
 
     Starts at the point farthest from the mean, so that the order of the points does not matter.
     """
