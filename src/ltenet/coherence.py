@@ -3,12 +3,13 @@
 The source is bent onto the target step by step. Each step asks where the points should go, by
 features and by how far the target is from where the source has come so far,
 
-    score_ij = cos(f_i, g_j) / temperature - |T(x_i) - y_j|^2 / (2 sigma^2),
+    score_ij = (cos(f_i, g_j) - best_ij) / temperature - |T(x_i) - y_j|^2 / (2 sigma^2),
 
-turns the scores into a soft plan whose columns get about their share of the surface, and bends the
-source towards the mean places of the plan (see `deformation`). Sigma falls from step to step:
-features decide first, positions last. The first steps work on a farthest-point sample of both
-shapes, with all pairs of points; the last ones on all points, with the nearest targets of each.
+with the largest cosine best_ij that either point has with any other. A soft plan comes from the
+scores (see `transport`), and the source is bent towards its mean places (see `deformation`). Sigma
+falls from step to step: features decide first, positions last. The first steps work on a
+farthest-point sample of both shapes, which also evens out how densely each was sampled; the last
+ones on all points, with the nearest targets of each.
 """
 
 from __future__ import annotations
@@ -25,17 +26,21 @@ from ltenet.deformation import DeformationGraph, fit_similarity
 from ltenet.errors import InputError
 from ltenet.graph import NeighborGraph
 from ltenet.map_quality import MapScores, map_scores
-from ltenet.neighbors import cosine_topk
+from ltenet.neighbors import BLOCK_ENTRIES, TopK, cosine_topk, knn_graph
 from ltenet.transport import (
     Plan,
     balanced_plan,
     nearest_points,
+    one_to_one,
     project_onto,
     shortlist_plan,
     spread_sample,
     squared_distances,
     surface_shares,
 )
+
+#: Length of a round trip by which confidence falls to a third, and neighbours it is averaged over.
+_CYCLE, _CONFIDENCE_NEIGHBORS = 0.2, 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +65,8 @@ class CoherenceConfig:
     sweeps
         Times per step that the shares are corrected; the corrections carry over to the next step.
     outlier
-        A point is left out where closeness costs its score more than this.
+        A point is left out where all its scores are below minus this: wherever it could go, it
+        and the target point would give up too much likeness, or it would have to go too far.
     nodes
         Control nodes of the deformation.
     stiffness, rigidity
@@ -68,6 +74,9 @@ class CoherenceConfig:
         lengths; see `deformation`.
     rounds
         Times per step that rotations and positions take turns.
+    one_to_one
+        Choose `indices` by exact assignment, where both shapes are known to hold the same points;
+        it holds an (N, M) matrix. Then also all points in the coarse steps and no fine ones.
     """
 
     temperature: float = 0.05
@@ -77,19 +86,20 @@ class CoherenceConfig:
     fine_steps: int = 4
     coarse_points: int = 384
     shortlist: int = 16
-    balance: float = 0.8
+    balance: float = 0.95
     sweeps: int = 4
     outlier: float = 4.0
     nodes: int = 100
     stiffness: float = 100.0
     rigidity: float = 0.1
     rounds: int = 3
+    one_to_one: bool = False
 
     def __post_init__(self) -> None:
         for item in fields(self):
             value = getattr(self, item.name)
-            least = 0 if item.name in ("fine_steps", "balance", "rigidity", "sweeps") else None
-            fine = math.isfinite(value) and (value > 0 if least is None else value >= least)
+            may_be_zero = item.name in ("fine_steps", "balance", "rigidity", "sweeps", "one_to_one")
+            fine = math.isfinite(value) and (value > 0 or (may_be_zero and value == 0))
             if not fine or (item.name == "balance" and value >= 1):
                 raise InputError(
                     f"coherent refinement: {item.name} is {value}; a positive number is needed, "
@@ -159,29 +169,24 @@ def refine_coherently(
     """
     config = config or CoherenceConfig()
     _check(source_points, target_points, source_features, target_features)
-    best = cosine_topk(source_features, target_features, 1)  # (N, 1)
-    solver = _Solver(
-        source_points,
-        target_points,
-        F.normalize(source_features, dim=-1).to(source_points.dtype),
-        F.normalize(target_features, dim=-1).to(source_points.dtype),
-        (best.scores[:, 0].to(source_points.dtype), cosine_topk(target_features, source_features, 1).scores[:, 0].to(source_points.dtype)),
-        config,
-    )
+    source_points, target_points = source_points.detach(), target_points.detach()
+    source_features = source_features.to(source_points.dtype)  # (N, D)
+    target_features = target_features.to(source_points.dtype)  # (M, D)
+    features = source_features, target_features
+    solver = _Solver(source_points, target_points, *features, config)
     deformed = solver.solve()  # (N, 3)
     indices, positions, confidence = solver.assign(deformed)
-    features = source_features, target_features
+    nearest = solver.source_best.indices[:, 0]  # (N,)
     scores = map_scores(source_points, target_points, indices, features=features)
-    input_scores = map_scores(source_points, target_points, best.indices[:, 0], features=features)
+    input_scores = map_scores(source_points, target_points, nearest, features=features)
     accepted = scores.energy <= input_scores.energy
     if not accepted:
-        indices, scores = best.indices[:, 0], input_scores  # (N,)
-        positions = target_points[indices]  # (N, 3)
+        indices, positions, scores = nearest, target_points[nearest], input_scores
     return CoherentMap(indices, positions, confidence, deformed, scores, input_scores, accepted)
 
 
 class _Solver:
-    """One pair of shapes on its way; all features are of unit length."""
+    """One pair of shapes on its way."""
 
     def __init__(
         self,
@@ -189,20 +194,23 @@ class _Solver:
         target: Tensor,
         source_features: Tensor,
         target_features: Tensor,
-        best: tuple[Tensor, Tensor],
         config: CoherenceConfig,
     ) -> None:
-        self.source, self.target = source, target  # (N, 3), (M, 3)
-        self.source_features, self.target_features = source_features, target_features
-        self.config = config
+        self.source, self.target, self.config = source, target, config  # (N, 3), (M, 3)
+        self.source_features = F.normalize(source_features, dim=1)  # (N, D)
+        self.target_features = F.normalize(target_features, dim=1)  # (M, D)
+        self.cosines: Tensor | None = None  # (N, M) of small shapes
+        if len(source) * len(target) <= BLOCK_ENTRIES:
+            self.cosines = self.source_features @ self.target_features.T
+            self.source_best, self.target_best = (  # (N, 1), (M, 1)
+                TopK(best.indices, best.values)
+                for best in (self.cosines.max(dim=1, keepdim=True), self.cosines.T.max(1, True))
+            )
+        else:
+            self.source_best = cosine_topk(source_features, target_features, 1)  # (N, 1)
+            self.target_best = cosine_topk(target_features, source_features, 1)  # (M, 1)
         self.source_area, self.target_area = surface_shares(source), surface_shares(target)
-        import os
-        MODE = os.environ.get("MODE", "B2")
-        self.MODE = MODE
-        self.source_best, self.target_best = (b / config.temperature for b in best)
         self.floor = torch.full_like(source[:, 0], -config.outlier)  # (N,)
-        if MODE == "A":
-            self.floor = self.source_best - config.outlier
         self.graph = DeformationGraph(source, config.nodes, rigidity=config.rigidity)
 
     def solve(self) -> Tensor:
@@ -213,10 +221,9 @@ class _Solver:
         sigmas = [config.start_sigma * fall**step for step in range(steps)]
         rows = spread_sample(self.source, config.coarse_points)  # (n,)
         columns = spread_sample(self.target, config.coarse_points)  # (m,)
-        similarity = self.source_features[rows] @ self.target_features[columns].T  # (n, m)
-        similarity = self._regret(similarity / config.temperature, self.source_best[rows][:, None], self.target_best[columns])
+        similarity = self._similarity(rows, columns)  # (n, m)
         target, floor = self.target[columns], self.floor[rows]  # (m, 3), (n,)
-        areas = self.source_area[rows], self.target_area[columns]  # (n,), (m,)
+        areas = surface_shares(self.source[rows]), surface_shares(target)  # (n,), (m,)
         factors = torch.ones_like(areas[1])  # (m,)
         deformed = self.source  # (N, 3)
         for step, sigma in enumerate(sigmas[: config.coarse_steps]):
@@ -234,28 +241,19 @@ class _Solver:
                 sweeps=config.sweeps,
             )
             if step == 0:  # limbs start from where the whole shape turned to
-                weights = self._weights(plan, sigma, rows)  # (n,)
+                weights = areas[0] * _trust(plan, sigma)  # (n,)
                 self.graph.turn(fit_similarity(self.source[rows], plan.places, weights))
-            deformed = self._bend(plan, sigma, rows)
+            deformed = self._bend(plan, areas[0], sigma, rows)
         for sigma in sigmas[config.coarse_steps :]:
             plan, _ = self._nearest_plan(deformed, sigma)
-            deformed = self._bend(plan, sigma, None)
+            deformed = self._bend(plan, self.source_area, sigma, None)
         return deformed
 
-    def _regret(self, s, a, b):
-        if self.MODE == "A":
-            return s
-        if self.MODE == "B1":
-            return s - torch.maximum(a, b.expand_as(s))
-        if self.MODE == "B2":
-            return s - 0.5 * (a + b)
-        return 2 * s - a - b
-
-    def _bend(self, plan: Plan, sigma: float, rows: Tensor | None) -> Tensor:
+    def _bend(self, plan: Plan, area: Tensor, sigma: float, rows: Tensor | None) -> Tensor:
         """Fit the deformation to a plan of the points at `rows`; return all points (N, 3)."""
         return self.graph.fit(
             plan.places,
-            self._weights(plan, sigma, rows),
+            area * _trust(plan, sigma),
             rows=rows,
             stiffness=self.config.stiffness * sigma**2,
             rounds=self.config.rounds,
@@ -265,26 +263,47 @@ class _Solver:
         """Target points (N,), places between them (N, 3) and confidence (N,)."""
         sigma = self.config.end_sigma
         plan, indices = self._nearest_plan(deformed, sigma)
-        misfit = (deformed - plan.places).square().sum(dim=1) / (2 * sigma) ** 2  # (N,)
-        confidence = plan.mass * torch.exp(-misfit)  # (N,)
+        if self.config.one_to_one:
+            scores = self._similarity(slice(None), slice(None))  # (N, M)
+            scores.sub_(squared_distances(deformed, self.target), alpha=0.5 / sigma**2)
+            indices = one_to_one(scores, otherwise=indices)
+        misfit = (deformed - plan.places).norm(dim=1) / (2 * sigma)  # (N,)
+        # There by the deformation, back by features.
+        back = self.source[self.target_best.indices[indices, 0]]  # (N, 3)
+        cycle = (self.source - back).norm(dim=1) / _CYCLE  # (N,)
+        confidence = (plan.mass * torch.exp(-misfit.square())).sqrt() * torch.exp(-cycle)  # (N,)
+        # Neighbours share their fate: their mean tells good from bad points better than one value.
+        neighbors = knn_graph(self.source, min(_CONFIDENCE_NEIGHBORS, len(self.source)))  # (N, k)
+        confidence = confidence[neighbors].mean(dim=1)  # (N,)
         return indices, project_onto(self.target, deformed), confidence
+
+    def _similarity(self, rows: Tensor | slice, columns: Tensor | slice) -> Tensor:
+        """Cosines (n, m) over the temperature, less the best that either point could have."""
+        cosines = self.source_features[rows] @ self.target_features[columns].T  # (n, m)
+        bests = self.source_best.scores[rows], self.target_best.scores[columns, 0]  # (n, 1), (m,)
+        return (cosines - torch.maximum(*bests)) / self.config.temperature
 
     def _nearest_plan(self, deformed: Tensor, sigma: float) -> tuple[Plan, Tensor]:
         """Plan of all points over their nearest targets, and the best of these (N,)."""
         k = min(self.config.shortlist, len(self.target))
         indices, squares = nearest_points(deformed, self.target, k)  # (N, k), (N, k)
-        graph = NeighborGraph(indices, len(self.target))
-        scores = graph.dot(self.source_features, self.target_features)  # (N, k)
-        scores = self._regret(scores / self.config.temperature, self.source_best[:, None], self.target_best[indices])
-        scores = scores - squares / (2 * sigma**2)
+        if self.cosines is None:
+            graph = NeighborGraph(indices, len(self.target))
+            scores = graph.dot(self.source_features, self.target_features)  # (N, k)
+        else:
+            scores = self.cosines.gather(1, indices)  # (N, k)
+        bests = self.source_best.scores, self.target_best.scores[indices, 0]  # (N, 1), (N, k)
+        scores = (scores - torch.maximum(*bests)) / self.config.temperature
+        scores -= squares / (2 * sigma**2)
         best = indices.gather(1, scores.argmax(dim=1, keepdim=True))[:, 0]  # (N,)
         area = self.target_area  # (M,)
         return shortlist_plan(scores, self.floor, self.target, indices, area=area), best
 
-    def _weights(self, plan: Plan, sigma: float, rows: Tensor | None) -> Tensor:
-        """How much each point counts (n,): less if left out, if undecided, if points crowd."""
-        area = self.source_area if rows is None else self.source_area[rows]  # (n,)
-        return area * plan.mass * (sigma**2 / (sigma**2 + plan.variance))
+
+def _trust(plan: Plan, sigma: float) -> Tensor:
+    """How far to follow each row of a plan (n,): less if left out, less if undecided."""
+    trust: Tensor = plan.mass * (sigma**2 / (sigma**2 + plan.variance))  # (n,)
+    return trust
 
 
 def _check(
@@ -300,6 +319,11 @@ def _check(
                 f"{name}: points {tuple(points.shape)} and features {tuple(features.shape)} came; "
                 "(N, 3) and (N, D) with at least one point are needed; "
                 "refine the pairs of a batch one after another"
+            )
+        if features.shape[1] != source_features.shape[1]:
+            raise InputError(
+                f"features with {source_features.shape[1]} and {features.shape[1]} channels came; "
+                "the same dimension is needed; embed both shapes with one model"
             )
         if not (points.isfinite().all() and features.isfinite().all()):
             raise InputError(

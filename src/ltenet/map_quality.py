@@ -80,8 +80,9 @@ def map_scores(
             f"{tuple(target_points.shape)} points came; one target index or one position for each "
             "source point is needed; give (N,) integers or (N, 3) coordinates"
         )
+    source_points, target_points = source_points.detach(), target_points.detach()
     if destinations.is_floating_point():
-        images = destinations.to(target_points.dtype)  # (N, 3)
+        images = destinations.detach().to(target_points.dtype)  # (N, 3)
         indices = nearest_points(images, target_points, 1).indices[:, 0]  # (N,)
     else:
         indices = destinations  # (N,)

@@ -12,7 +12,7 @@ from ltenet.data.animal_rigs import load_rig
 from ltenet.data.animals import TEMPLATES, AnimalGenerator
 from ltenet.data.ape_poses import APE_FAMILIES
 from ltenet.data.bones import place_bones, scaled_skeleton, segment_distances, skin
-from ltenet.data.generated import GeneratedBody
+from ltenet.data.generated import GeneratedBody, part_sizes
 from ltenet.errors import InputError
 
 
@@ -212,6 +212,38 @@ def test_hoofed_animals_do_not_sit():
     assert "rear" not in family_odds("hippo")
     assert "graze" in family_odds("horse")
     assert "graze" not in family_odds("centaur")
+
+
+def test_size_of_a_part_is_its_thickness_whatever_its_length():
+    angle = np.tile(np.linspace(0, 2 * np.pi, 40, endpoint=False), 30)
+    along = np.repeat(np.linspace(0, 1, 30), 40)
+    ring = np.stack([np.cos(angle), np.sin(angle), 0 * along], axis=1)
+    thick, thin = ring + (0, 0, 9) * along[:, None], ring / 4 + (0, 0, -6) * along[:, None]
+    weights = np.repeat(np.eye(2), len(ring), axis=1)
+    sizes = part_sizes(np.concatenate([thick, thin]), weights)
+    np.testing.assert_allclose(sizes, np.repeat([2.0, 0.5], len(ring)), rtol=1e-6)
+
+
+def test_paws_and_ears_are_smaller_than_the_trunk():
+    rig = load_rig("capsule")
+    owner = np.argmax(rig.weights, axis=0)
+    size = {bone: rig.template.size[owner == rig.index(bone)].mean() for bone in rig.bones}
+    for bone in ("fpaw_l", "hpaw_r", "ear_l", "nose", "tail4"):
+        assert size[bone] < 0.7 * size["thigh_l"] < size["chest"]
+
+
+def test_feet_do_not_cross_when_walking(generator):
+    rig = load_rig("dog")
+    owner = np.argmax(rig.weights, axis=0)
+
+    def apart(vertices, bone):
+        left, right = (vertices[owner == rig.index(f"{bone}_{side}")].mean(axis=0) for side in "lr")
+        return left - right
+
+    for index in range(150):
+        body = generator.draw(4, index, template="dog")
+        if body.kind in ("walk", "trot"):
+            assert apart(body.vertices, "fpaw") @ apart(body.vertices, "scapula") > 0
 
 
 def test_import_needs_numpy_alone():

@@ -95,8 +95,8 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(
     small: Settings, start: Start, tmp_path: Path
 ) -> None:
     config = small(
-        "checkpoint_minutes=0", "name=whole", "schedule.length=24", "optim.batch_size=2",
-        "reconstruction.weight=0.1", "self_training.weight=1", "self_training.start=0.7",
+        "checkpoint_minutes=0", "name=whole", "schedule.length=16", "optim.batch_size=2",
+        "reconstruction.weight=0.1", "self_training.weight=1", "self_training.start=0.75",
     )  # fmt: skip
     whole = start(config)
     train(config, whole)
@@ -105,9 +105,9 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(
     process.kill()
     process.communicate()
     killed = find_run("killed", tmp_path / "runs")
-    assert 4 <= read_checkpoint(killed.checkpoint).step < 24
+    assert 4 <= read_checkpoint(killed.checkpoint).step < 16
     again = command("--resume", "killed", folder=tmp_path)
-    _, errors = again.communicate(timeout=60)
+    _, errors = again.communicate(timeout=300)
     assert again.returncode == 0, errors
     expected, actual = read_checkpoint(whole.checkpoint), read_checkpoint(killed.checkpoint)
     for name in ("step", "best_score", "best_step", "model", "average", "optimizer",
@@ -125,7 +125,7 @@ def test_an_interrupt_saves_and_exits_with_130(small: Settings, tmp_path: Path) 
     process = command("--set", "schedule.length=100000", folder=tmp_path, config=small())
     wait_for(process, "step 3 ")
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     assert process.returncode == 130
     checkpoint = read_checkpoint(tmp_path / "runs" / "tiny" / "last.ckpt")
     assert checkpoint.step >= 3
@@ -138,7 +138,7 @@ def test_two_processes_are_one_with_the_whole_batch(
     one = start(config)
     train(config, one)
     process = command("--name", "two", "--devices", "2", "--json", folder=tmp_path, config=config)
-    output, errors = process.communicate(timeout=90)
+    output, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
     assert json.loads(output)["steps"] == 8  # told once, by the first process
     runs = [one, find_run("two", tmp_path / "runs")]
@@ -161,7 +161,9 @@ def test_the_tiny_network_learns(small: Settings, start: Start) -> None:
     assert rows[-1]["error"] < rows[0]["error"]
 
 
-@pytest.mark.parametrize("change", ["joint=false", "optim.ema=0", "pairs.equal_counts=false"])
+@pytest.mark.parametrize(
+    "change", ["joint=false", "optim.ema=0", "pairs.equal_counts=false", "precision=bf16"]
+)
 def test_options_of_a_run_work(small: Settings, start: Start, change: str) -> None:
     config = small(
         change, "schedule.length=2", "schedule.warmup=1", "pairs.points=[48, 64]",
@@ -172,7 +174,7 @@ def test_options_of_a_run_work(small: Settings, start: Start, change: str) -> No
     assert LTENet.from_pretrained(run.best).config == config.model
 
 
-def test_a_schedule_in_minutes_counts_earlier_sessions(small: Settings, start: Start) -> None:
+def test_a_schedule_in_minutes_counts_what_was_used_before(small: Settings, start: Start) -> None:
     config = small(
         "schedule.unit=minutes", "schedule.length=0.01", "schedule.warmup=0.001",
         "validation.pairs=1", "validation.every=1000",

@@ -201,7 +201,11 @@ def _solve_leg(
     if goal.reach is None:
         ahead = rest.real + math.sin(swing) * length
         drop = sole + goal.lift * length - float(joint[1])
-        target = np.array([width + side * goal.splay * length, drop, ahead])  # (3,)
+        aside = width + side * goal.splay * length
+        # Feet walk where their end of the trunk is heading: on a bent trunk they would cross.
+        heading = math.atan2(trunk[0, 2], trunk[2, 2])
+        c, s = math.cos(heading), math.sin(heading)
+        target = np.array([c * aside + s * ahead, drop, c * ahead - s * aside])  # (3,)
         x, y, z = (target @ trunk).tolist()
         level = elevation(trunk)
     else:

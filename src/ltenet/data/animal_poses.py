@@ -36,7 +36,7 @@ def _gait(rng: Generator, offsets: tuple[float, ...], stride: float, lift: float
         # cannon backwards.
         fold = raised * lift * (150.0 if k < 2 else -330.0)
         legs.append(
-            Leg(swing, None, lift * raised, rng.normal(0.005, 0.02), 0.6 * swing + fold, 0.6 * fold)
+            Leg(swing, None, lift * raised, rng.normal(0.01, 0.02), 0.6 * swing + fold, 0.6 * fold)
         )
     low = rng.uniform(0.91, 0.97)
     return Posture(
@@ -56,19 +56,21 @@ def _trot(rng: Generator) -> Posture:
 
 def _gallop(rng: Generator) -> Posture:
     phase = rng.uniform(0, 2 * np.pi)
-    gather = np.cos(phase)  # +1: hind legs forwards, fore legs back, back arched; -1: stretched out
+    # +1: hind legs forwards, fore legs back, back arched; -1: stretched out. The root brings the
+    # two ends of the movement more often than what lies between.
+    gather = np.copysign(np.sqrt(abs(np.cos(phase))), np.cos(phase))
     legs = []
     for k in range(4):
         lead = rng.normal(0, 12)
         if k < 2:
-            swing, reach = 38 * gather + lead, 0.86 - 0.12 * gather + rng.normal(0, 0.05)
+            swing, reach = 44 * gather + lead, 0.86 - 0.14 * gather + rng.normal(0, 0.05)
             cannon = 20 * gather + 0.5 * lead + rng.uniform(-15, 25)
         else:
-            swing, reach = -42 * gather + lead + 6, 0.88 - 0.1 * gather + rng.normal(0, 0.06)
+            swing, reach = -48 * gather + lead + 6, 0.88 - 0.12 * gather + rng.normal(0, 0.06)
             cannon = -35 * max(gather, 0.0) + 0.6 * lead - rng.uniform(0, 30)
         legs.append(Leg(swing, float(np.clip(reach, 0.5, 1.04)), 0.0, -0.02, cannon, 0.8 * cannon))
     return Posture(
-        pitch=14 * np.sin(phase) + rng.normal(0, 4), arch=16 * gather + rng.normal(0, 4),
+        pitch=14 * np.sin(phase) + rng.normal(0, 4), arch=20 * gather + rng.normal(0, 5),
         bend=rng.normal(0, 6), legs=(legs[0], legs[1], legs[2], legs[3]),
         neck=(rng.normal(-8, 10), 0.0, 0.0), tail=(rng.uniform(0, 50), 0.0),
     )  # fmt: skip
@@ -91,7 +93,7 @@ def _sit(rng: Generator) -> Posture:
     if lift:
         fore[int(rng.integers(2))] = _raised_paw(rng)
     return Posture(
-        hips, rng.uniform(0.98, 1.22), arch=rng.uniform(-4, 26), bend=rng.normal(0, 6),
+        hips, rng.uniform(0.95, 1.24), arch=rng.uniform(-6, 36), bend=rng.normal(0, 8),
         legs=(hind[0], hind[1], fore[0], fore[1]),
         tail=(rng.uniform(10, 55), rng.normal(0, 30)),
         curl=(rng.uniform(-5, 50), rng.normal(0, 60)),
@@ -128,7 +130,7 @@ def _sphinx(rng: Generator) -> Posture:
         for _ in range(2)
     ]
     return Posture(
-        hips, shoulders, arch=rng.uniform(-4, 14), bend=rng.normal(0, 14), twist=rng.normal(0, 6),
+        hips, shoulders, arch=rng.uniform(-4, 18), bend=rng.normal(0, 22), twist=rng.normal(0, 6),
         legs=(hind[0], hind[1], fore[0], fore[1]), neck=(rng.uniform(-20, 40), 0.0, 0.0),
         tail=(rng.uniform(-10, 30), rng.normal(0, 35)), curl=(rng.normal(0, 30), rng.normal(0, 80)),
     )  # fmt: skip
@@ -150,7 +152,7 @@ def _side(rng: Generator) -> Posture:
 
 
 def _rear(rng: Generator) -> Posture:
-    pitch = rng.uniform(30, 92)
+    pitch = rng.uniform(30, 98)
     hind = [
         Leg(rng.normal(4, 9), None, 0.0, rng.normal(0.02, 0.03), rng.normal(5, 8)) for _ in range(2)
     ]
@@ -250,11 +252,13 @@ def _jump(rng: Generator) -> Posture:
 def _free(rng: Generator) -> Posture:
     legs = []
     for k in range(4):
-        swing, reach = rng.uniform(-50, 60), rng.uniform(0.55, 1.03)
+        # Short and far back or forward at once would fold a leg into the trunk.
+        swing = rng.uniform(-50, 55)
+        reach = rng.uniform(0.68 + 0.003 * abs(swing), 1.03)
         fold = (1.03 - reach) * (90 if k < 2 else -120)
-        legs.append(Leg(swing, reach, 0.0, rng.normal(0.0, 0.08), 0.6 * swing + fold, 0.5 * fold))
+        legs.append(Leg(swing, reach, 0.0, rng.normal(0.03, 0.08), 0.6 * swing + fold, 0.5 * fold))
     return Posture(
-        pitch=rng.normal(0, 20), arch=rng.normal(2, 14), bend=rng.normal(0, 18),
+        pitch=rng.normal(0, 22), arch=rng.normal(2, 14), bend=rng.normal(0, 18),
         twist=rng.normal(0, 12),
         legs=(legs[0], legs[1], legs[2], legs[3]), neck=(rng.normal(-5, 25), 0.0, 0.0),
     )  # fmt: skip
@@ -268,9 +272,9 @@ FAMILIES: dict[str, Callable[[Generator], Posture]] = {
 
 HOOFED = ("horse", "foal", "cow", "hippo")
 _LIGHT = {
-    "stand": 0.10, "walk": 0.11, "trot": 0.08, "gallop": 0.12, "graze": 0.04, "sit": 0.12,
-    "paw": 0.05, "sphinx": 0.06, "side": 0.02, "rear": 0.10, "buck": 0.01, "bow": 0.04,
-    "hump": 0.03, "crouch": 0.06, "jump": 0.08, "free": 0.04,
+    "stand": 0.07, "walk": 0.08, "trot": 0.06, "gallop": 0.13, "graze": 0.04, "sit": 0.15,
+    "paw": 0.04, "sphinx": 0.06, "side": 0.02, "rear": 0.10, "buck": 0.01, "bow": 0.04,
+    "hump": 0.03, "crouch": 0.05, "jump": 0.08, "free": 0.04,
 }  # fmt: skip
 _RUNNERS = {
     "stand": 0.13, "walk": 0.15, "trot": 0.12, "gallop": 0.14, "graze": 0.12, "paw": 0.06,

@@ -38,6 +38,8 @@ from ltenet.errors import InputError
 TEMPLATES = ("dog", "capsule", "gorilla", "centaur")
 _TEMPLATE_ODDS = (0.32, 0.40, 0.13, 0.15)
 _BLEND_ODDS = 0.4
+# How individuals differ: standard deviations of the logarithm, for each bone and for the body.
+_BONE_LENGTH, _BONE_THICKNESS, _BODY_LENGTH, _BODY_THICKNESS = 0.06, 0.06, 0.04, 0.08
 _MOST_TRIES, _TRIES_PER_FAMILY = 200, 8
 # Capsules around the bones are rough: what they forbid is a fraction of full contact.
 _CONTACT = 0.88
@@ -96,11 +98,12 @@ class _Maker:
         if rng.random() < _BLEND_ODDS:
             other = self.rig.builds[self.species[int(rng.integers(len(self.species)))]]
             build = blend_builds(build, other, rng.uniform(0.05, 0.35))
-        lengths = np.exp(rng.normal(0, 0.045, len(self.rig.bones)))[self._kinds]  # (J,)
-        thickness = np.exp(rng.normal(0, 0.045, (len(self.rig.bones), 3)))[self._kinds]  # (J, 3)
+        bones = len(self.rig.bones)
+        lengths = np.exp(rng.normal(0, _BONE_LENGTH, bones))[self._kinds]  # (J,)
+        thickness = np.exp(rng.normal(0, _BONE_THICKNESS, (bones, 3)))[self._kinds]  # (J, 3)
         thickness[:, 2] = thickness[:, 1]
-        lengths *= np.exp(rng.normal(0, 0.03))
-        thickness *= np.exp(rng.normal(0, 0.05))
+        lengths *= np.exp(rng.normal(0, _BODY_LENGTH))
+        thickness *= np.exp(rng.normal(0, _BODY_THICKNESS))
         return build, lengths, thickness
 
     def _pose(
@@ -219,8 +222,8 @@ class AnimalGenerator:
         """Give the maker of a template, read on first use."""
         if name not in TEMPLATES:
             raise InputError(
-                f"the template {name!r} came; one of {', '.join(TEMPLATES)} is needed; leave it out "
-                "for any"
+                f"the template {name!r} came; one of {', '.join(TEMPLATES)} is needed; leave it "
+                "out for any"
             )
         if name not in self._makers:
             self._makers[name] = _Maker(load_rig(name))

@@ -76,7 +76,7 @@ def draw_arms(rng: Generator, *, calm: bool) -> Arms:
         elevation, azimuth = rng.uniform(8, 45, 2), rng.uniform(-30, 70, 2)
         elbow = rng.uniform(5, 45, 2)
     else:
-        elevation, azimuth = rng.uniform(15, 165, 2), rng.uniform(-20, 100, 2)
+        elevation, azimuth = rng.uniform(10, 172, 2), rng.uniform(-25, 105, 2)
         if rng.random() < 0.4:  # both arms alike
             elevation[1], azimuth[1] = (
                 elevation[0] + rng.normal(0, 8),
@@ -142,15 +142,21 @@ def _knuckle(rng: Generator) -> ApePosture:
 def _sit(rng: Generator) -> ApePosture:
     lean = rng.uniform(-20, 15)
     hip = 88 + lean + rng.uniform(-8, 32, 2)
-    knee = rng.uniform(10, 125) + rng.normal(0, 14, 2)
+    knee, bend, arms = rng.uniform(10, 125) + rng.normal(0, 14, 2), rng.uniform(0, 30), None
+    if rng.random() < 0.4:  # huddled: knees drawn up, arms in front of them
+        hip, knee, bend = hip + 18, rng.uniform(105, 135, 2), rng.uniform(20, 48)
+        arms = Arms(
+            rng.uniform(25, 80, 2), rng.uniform(55, 100, 2), rng.uniform(50, 125, 2),
+            rng.normal(0, 15, 2), rng.normal(0, 15, 2), rng.uniform(0, 60, 2),
+        )  # fmt: skip
     return _posture(
-        rng, lean=lean, bend=rng.uniform(0, 30), hip=hip, knee=np.clip(knee, 0, 130),
+        rng, lean=lean, bend=bend, hip=hip, knee=np.clip(knee, 0, 135), arms=arms,
         spread=rng.uniform(2, 38, 2), ankle=rng.normal(5, 12, 2),
     )  # fmt: skip
 
 
 def _squat(rng: Generator) -> ApePosture:
-    deep = rng.uniform(40, 105)
+    deep = rng.uniform(40, 115)
     return _posture(
         rng, lean=rng.uniform(15, 45), bend=rng.uniform(5, 30), hip=deep + rng.uniform(5, 35, 2),
         knee=deep * 1.15 + rng.normal(0, 6, 2), spread=rng.uniform(8, 32, 2),
@@ -160,8 +166,8 @@ def _squat(rng: Generator) -> ApePosture:
 
 def _free(rng: Generator) -> ApePosture:
     return _posture(
-        rng, lean=rng.uniform(-20, 60), bend=rng.normal(8, 14), hip=rng.uniform(-25, 95, 2),
-        knee=rng.uniform(0, 100, 2), spread=rng.uniform(0, 40, 2), arms=draw_arms(rng, calm=False),
+        rng, lean=rng.uniform(-20, 60), bend=rng.normal(8, 16), hip=rng.uniform(-30, 105, 2),
+        knee=rng.uniform(0, 115, 2), spread=rng.uniform(0, 45, 2), arms=draw_arms(rng, calm=False),
     )  # fmt: skip
 
 
@@ -169,7 +175,7 @@ APE_FAMILIES: dict[str, Callable[[Generator], ApePosture]] = {
     "stand": _stand, "walk": _walk, "knuckle": _knuckle, "sit": _sit, "squat": _squat,
     "free": _free,
 }  # fmt: skip
-APE_ODDS = {"stand": 0.22, "walk": 0.18, "knuckle": 0.22, "sit": 0.20, "squat": 0.10, "free": 0.08}
+APE_ODDS = {"stand": 0.18, "walk": 0.14, "knuckle": 0.18, "sit": 0.26, "squat": 0.12, "free": 0.12}
 
 
 class ArmPoser:

@@ -29,7 +29,7 @@ class Checkpoint:
     step
         Steps done.
     seconds
-        Time they took, over all sessions.
+        Time they took, interruptions not counted.
     best_score, best_step
         Lowest validation score so far and where; infinity and 0 before the first.
     config

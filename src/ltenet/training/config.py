@@ -211,7 +211,8 @@ class TrainingConfig:
     workers
         Processes beside each training process that make pairs; 0 makes them in between.
     precision
-        "32", or "bf16" for products in half precision: for GPUs, and CPUs with bf16 instructions.
+        "32", or "bf16": products of the backward pass round their factors where the hardware has
+        instructions for it; all else stays float32.
     sync_norm
         Whether several processes share the statistics of BatchNorm as if they were one.
     joint

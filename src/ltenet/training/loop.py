@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import ExitStack
+from collections.abc import Generator
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
 import torch
@@ -33,7 +34,13 @@ from ltenet.training.interrupts import caught_interrupts
 from ltenet.training.log import RunLog
 from ltenet.training.objectives import step_loss
 from ltenet.training.pair_tensors import PairTensors
-from ltenet.training.processes import PairNetwork, agree, start_processes, summed
+from ltenet.training.processes import (
+    PairNetwork,
+    agree,
+    rounded_products,
+    start_processes,
+    summed,
+)
 from ltenet.training.runs import RunFolder
 from ltenet.training.settings import dump_config
 from ltenet.training.validation import (
@@ -52,13 +59,13 @@ class TrainingResult:
     Attributes
     ----------
     steps
-        Steps done, over all sessions.
+        Steps done, those before a resume included.
     minutes
         Time they took.
     best_step, best_score
         Where the selected validation score was lowest, and that score.
     last
-        The last validation, None if there was none in this session.
+        The last validation, None if a resumed run was over already.
     """
 
     steps: int
@@ -141,6 +148,8 @@ def train(
             shard=shard,
             shards=shards,
         )
+        assert isinstance(batches, Generator)
+        stack.enter_context(closing(batches))  # ends the workers, also after an error
         begun = saved = logged = time.monotonic()
         seconds, logged_step = spent, step
         first_progress = progress = _progress(config, step, seconds)
@@ -163,7 +172,8 @@ def train(
                         batch, source, target, config, progress=progress, teacher=average.model
                     )
                     _require_finite(loss.total.item(), step)
-                    fabric.backward(loss.total / config.optim.accumulate)
+                    with rounded_products(config.precision):
+                        fabric.backward(loss.total / config.optim.accumulate)
             if config.optim.clip > 0:
                 fabric.clip_gradients(network, optimizer, max_norm=config.optim.clip)
             optimizer.step()

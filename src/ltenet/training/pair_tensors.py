@@ -32,5 +32,9 @@ class PairTensors(NamedTuple):
 
     @classmethod
     def of(cls, pair: TrainingPair, device: torch.device) -> PairTensors:
-        """Take over what training needs of a pair."""
-        return cls(*(torch.from_numpy(getattr(pair, name)).to(device) for name in cls._fields))
+        """Copy what training needs of a pair.
+
+        A copy, because torch aligns its memory and numpy does not: products may round differently
+        with another alignment, and a resumed run would not repeat itself to the last bit.
+        """
+        return cls(*(torch.tensor(getattr(pair, name), device=device) for name in cls._fields))
