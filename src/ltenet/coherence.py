@@ -86,7 +86,7 @@ class CoherenceConfig:
     fine_steps: int = 4
     coarse_points: int = 384
     shortlist: int = 16
-    balance: float = 0.95
+    balance: float = 0.9
     sweeps: int = 4
     outlier: float = 4.0
     nodes: int = 100
