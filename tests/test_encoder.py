@@ -30,13 +30,17 @@ def points(batch: int = 3, count: int = 40, *, seed: int = 0) -> torch.Tensor:
     return torch.randn(batch, count, 3, generator=generator, dtype=torch.float64)
 
 
+@pytest.mark.parametrize("convolution", [True, False])
 @pytest.mark.parametrize("training", [True, False])
-def test_outputs_gradients_and_statistics_are_those_of_the_plain_network(training: bool) -> None:
+def test_outputs_gradients_and_statistics_are_those_of_the_plain_network(
+    training: bool, convolution: bool
+) -> None:
     ours, plain = network().train(training), network().train(training)
     shapes = points().requires_grad_()
     twins = shapes.detach().clone().requires_grad_()
     grad = torch.randn(3, 40, 10, dtype=torch.float64)
-    output, expected = ours(shapes), ReferenceDGCNN(plain)(twins)
+    output = ours(shapes)
+    expected = ReferenceDGCNN(plain, convolution=convolution)(twins)
     torch.testing.assert_close(output, expected, rtol=1e-11, atol=1e-11)
     output.backward(grad)
     expected.backward(grad)

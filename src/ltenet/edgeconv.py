@@ -62,9 +62,9 @@ class EdgeConv(nn.Module):
         scale, shift = folded_affine(self.norm)
         neighbor_weight, point_weight = _split(self.weight, scale)
         # The scale is in the weights already, so negative channels are flipped by themselves.
-        from_neighbors = neighbor_max(features @ neighbor_weight.T, graph)  # (M, C_out)
-        from_point = F.linear(features, point_weight, shift)  # (M, C_out)
-        return F.leaky_relu(from_neighbors + from_point, self.slope)
+        output = F.linear(features, point_weight, shift)  # (M, C_out)
+        output += neighbor_max(features @ neighbor_weight.T, graph)
+        return F.leaky_relu(output, self.slope, inplace=True)
 
 
 class _EdgeConvTraining(torch.autograd.Function):
