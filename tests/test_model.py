@@ -8,10 +8,14 @@ import pytest
 import torch
 
 from ltenet import LTENet, Shape
+from ltenet.data.pairs import largest_distance
+from ltenet.data.training_pairs import PairConfig, TrainingPairs
 from ltenet.divergence import DivergenceConfig
 from ltenet.encoder import EncoderConfig
 from ltenet.errors import InputError, MissingError, UsageError
-from ltenet.model import ModelConfig
+from ltenet.metrics import accuracy, distances_to_truth
+from ltenet.model import ModelConfig, available_weights, find_weights
+from ltenet.neighbors import cosine_topk
 from ltenet.transforms import TransformConfig
 
 CONFIG = ModelConfig(
@@ -109,6 +113,20 @@ def test_damaged_files_are_refused(folder: Path) -> None:
     (folder / "config.json").write_text(json.dumps({"format": 1, "model": {"depth": 3}}))
     with pytest.raises(InputError, match="unknown setting depth"):
         LTENet.from_pretrained(folder)
+
+
+@pytest.mark.parametrize("name", available_weights())
+def test_shipped_weights_match_generated_shapes(name: str) -> None:
+    model = LTENet.from_pretrained(name)
+    assert (find_weights(name) / "README.md").is_file(), "every model has its card"
+    what = "animal" if name.startswith("animal") else "human"
+    pairs = TrainingPairs(PairConfig(what=what), seed=3, split="validation")
+    shares = []
+    for pair in (pairs.draw(index) for index in range(4)):
+        best = cosine_topk(model.embed(pair.source), model.embed(pair.target), 1).indices[:, 0]
+        distances = distances_to_truth(pair.target[best.numpy()], pair.source_truth)
+        shares.append(accuracy(distances, largest_distance(pair.target), [0.05])[0])
+    assert np.mean(shares) > 0.5
 
 
 def test_missing_weights_say_what_there_is(tmp_path: Path) -> None:

@@ -145,12 +145,14 @@ def test_a_worker_that_dies_is_noticed():
 def test_workers_end_with_their_parent(tmp_path, how):
     script = tmp_path / "train.py"
     script.write_text(
-        "import os, sys, time\n"
+        "import os, signal, time\n"
         "from ltenet.data.loading import load_batches\n"
         "class Processes:\n"
         "    def draw(self, index):\n"
         "        return os.getpid()\n"
         "if __name__ == '__main__':\n"
+        # Programs started in the background may inherit that interrupts are ignored.
+        "    signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "    batches = load_batches(Processes(), batch_size=1, workers=1)\n"
         "    print(next(batches)[0], flush=True)\n"
         "    try:\n"
@@ -163,11 +165,14 @@ def test_workers_end_with_their_parent(tmp_path, how):
     with subprocess.Popen(
         [sys.executable, script], stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as parent:
-        worker = int(parent.stdout.readline())
-        parent.send_signal(how)
-        rest, _ = parent.communicate(timeout=10)
+        try:
+            worker = int(parent.stdout.readline())
+            parent.send_signal(how)
+            rest, _ = parent.communicate(timeout=30)
+        finally:
+            parent.kill()
     assert rest == ("closed\n" if how == signal.SIGINT else "")
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 20
     while _runs(worker) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not _runs(worker)
