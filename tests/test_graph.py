@@ -65,7 +65,7 @@ def test_packed_maximum_is_exact_for_every_kind_of_float() -> None:
 
 
 def test_blocks_without_a_sparse_product_agree(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The path that other devices take, forced on the CPU by a device that is not one."""
+    """The path that other devices take, forced on the CPU by leaving no bits to pack into."""
     graph = random_graph(30, 20, 5)
     values = torch.randn(20, 6)
     packed = graph.argmax(values)
