@@ -6,15 +6,38 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["LTENet", "Shape", "load"]
+__all__ = [
+    "Correspondence",
+    "LTENet",
+    "Shape",
+    "load",
+    "match",
+    "refine",
+    "transfer",
+    "view",
+]
 
 if TYPE_CHECKING:
+    from ltenet.correspondence import Correspondence
     from ltenet.io import load
+    from ltenet.matching import match
     from ltenet.model import LTENet
+    from ltenet.refinement import refine
     from ltenet.shape import Shape
+    from ltenet.transferring.transfer import transfer
+    from ltenet.viewer import view
 
 # Loaded on first use: `import ltenet` stays quick and imports neither torch nor trimesh.
-_HOMES = {"LTENet": "ltenet.model", "Shape": "ltenet.shape", "load": "ltenet.io"}
+_HOMES = {
+    "Correspondence": "ltenet.correspondence",
+    "LTENet": "ltenet.model",
+    "Shape": "ltenet.shape",
+    "load": "ltenet.io",
+    "match": "ltenet.matching",
+    "refine": "ltenet.refinement",
+    "transfer": "ltenet.transferring.transfer",
+    "view": "ltenet.viewer",
+}
 
 
 def __getattr__(name: str) -> Any:

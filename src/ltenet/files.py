@@ -31,7 +31,7 @@ def atomic_path(path: str | os.PathLike[str], *, force: bool = False) -> Iterato
         If the file exists and `force` is not given, or if it cannot be written there.
     """
     target = Path(path)
-    _refuse_to_overwrite(target, force=force)
+    refuse_to_overwrite(target, force=force)
     if not target.parent.is_dir():
         raise UsageError(
             f"{target}: there is no folder {target.parent}; an existing folder is needed; "
@@ -41,7 +41,7 @@ def atomic_path(path: str | os.PathLike[str], *, force: bool = False) -> Iterato
     try:
         yield temporary
         # Somebody else may have written the same file while the block was running.
-        _refuse_to_overwrite(target, force=force)
+        refuse_to_overwrite(target, force=force)
         os.replace(temporary, target)
     except OSError as error:
         raise UsageError(
@@ -52,7 +52,8 @@ def atomic_path(path: str | os.PathLike[str], *, force: bool = False) -> Iterato
         temporary.unlink(missing_ok=True)
 
 
-def _refuse_to_overwrite(target: Path, *, force: bool) -> None:
+def refuse_to_overwrite(target: Path, *, force: bool) -> None:
+    """Raise where `atomic_path` would: ask before long work, not after it."""
     if target.is_dir():
         raise UsageError(
             f"{target}: this is a folder; the name of a file is needed; add one to the path"

@@ -30,7 +30,8 @@ class MapError(NamedTuple):
     err_percent
         The same as a percentage of the diameter.
     err_dpc
-        100 times the mean *squared* distance: the `err` that the papers publish.
+        100 times the mean *squared* distance: the `err` that the papers publish, for some
+        benchmarks further divided, see `ShapeSet.error_divisor`.
     """
 
     accuracy: FloatArray
@@ -123,3 +124,44 @@ def flipped(
     to_truth = distances_to_truth(predicted, truth)  # (N,)
     to_alias = distances_to_truth(predicted, alias)  # (N,)
     return (to_alias < to_truth) & (distances_to_truth(truth, alias) > least * diameter)
+
+
+def coverage(indices: ArrayLike, target_size: int) -> float:
+    """Share of the target's points that are the partner of some point; -1 is no partner."""
+    indices = np.asarray(indices)
+    if target_size < 1:
+        raise InputError(
+            f"a target of {target_size} points came; at least 1 is needed; check the target"
+        )
+    return len(np.unique(indices[indices >= 0])) / target_size
+
+
+def cycle_error(points: ArrayLike, forth: ArrayLike, back: ArrayLike, diameter: float) -> float:
+    """Mean distance from a point to where the map and the map back lead it, as % of the diameter.
+
+    It needs no truth: zero says that the two maps agree, not that they are right.
+
+    Parameters
+    ----------
+    points
+        (N, 3) source points.
+    forth
+        (N,) target point of each source point.
+    back
+        (M,) source point of each target point.
+    diameter
+        Largest distance among the source points.
+    """
+    points, forth, back = np.asarray(points, np.float64), np.asarray(forth), np.asarray(back)
+    for name, indices, size in (("forth", forth, len(back)), ("back", back, len(points))):
+        if len(indices) == 0 or indices.min() < 0 or indices.max() >= size:
+            raise InputError(
+                f"the map {name} leads outside 0 to {size - 1}, or holds nothing; a partner for "
+                "every point is needed; match both ways with a threshold of 0"
+            )
+    if not diameter > 0:
+        raise InputError(
+            f"a diameter of {diameter} came; a positive length is needed; "
+            "check that the source's points are not all the same"
+        )
+    return float(100 * distances_to_truth(points[back[forth]], points).mean() / diameter)

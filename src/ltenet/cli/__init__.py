@@ -42,10 +42,15 @@ class Verb(NamedTuple):
 #: The verbs, in the order of the help text. A new one is a file and a line here.
 VERBS: dict[str, Verb] = {
     "adapt": Verb("ltenet.cli.adapt", "Fine-tune weights on your own shapes, without labels."),
+    "app": Verb("ltenet.cli.app", "Match by drag and drop, in the browser on this machine."),
+    "bench": Verb("ltenet.cli.bench", "Measure a method on a benchmark, with peers beside it."),
     "data": Verb("ltenet.cli.data", "Shapes to learn from: list, make, draw and measure them."),
     "info": Verb("ltenet.cli.info", "Summarise and plot a training run."),
+    "match": Verb("ltenet.cli.match", "Match two shapes: which point is which."),
     "train": Verb("ltenet.cli.train", "Train a network on generated shapes."),
+    "transfer": Verb("ltenet.cli.transfer", "Carry colours, landmarks, a mesh ... along a map."),
     "version": Verb("ltenet.cli.version", "Versions of ltenet and of what it stands on."),
+    "view": Verb("ltenet.cli.view", "Look at a map: a report in one HTML file, or a picture."),
 }
 
 

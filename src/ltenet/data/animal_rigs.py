@@ -32,6 +32,7 @@ def load_rig(name: str) -> Rig:
         front=arrays["front"],
         opposite=arrays["opposite"].astype(np.int32),
         size=part_sizes(rest[0], weights).astype(np.float32),
+        rest=rest[0],
     )
     heads, tails = arrays["heads"].astype(np.float64), arrays["tails"].astype(np.float64)
     builds = {

@@ -55,6 +55,8 @@ class Template:
         (V,) int32, front/back partner: the nearest vertex across the axis of the same body part.
     size
         (V,) float32, how thick the body part is at rest, see `part_sizes`; None if not known.
+    rest
+        (V, 3) float32 in the rest pose, upright and facing +z; None if not known.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Template:
     front: NDArray[np.int8]
     opposite: NDArray[np.int32]
     size: NDArray[np.float32] | None = None
+    rest: NDArray[np.float32] | None = None
 
 
 def part_sizes(vertices: NDArray[np.floating], weights: NDArray[np.floating]) -> Float64Array:

@@ -261,7 +261,9 @@ def _template_and_collisions() -> tuple[Template, CollisionTest]:
     centre = model.mirror == np.arange(len(model.mirror))  # (V,)
     side = np.where(centre, 0, np.sign(rest.vertices[:, 0])).astype(np.int8)  # (V,)
     size = part_sizes(rest.vertices, model.weights.T).astype(np.float32)  # (V,)
-    template = Template("human", model.faces, model.mirror, side, front, opposite, size)
+    template = Template(
+        "human", model.faces, model.mirror, side, front, opposite, size, rest.vertices
+    )
     return template, collision_test(rest.vertices, model.faces, parts)
 
 

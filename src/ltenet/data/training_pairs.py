@@ -20,6 +20,7 @@ from ltenet.data.augmentation import (
     draw_similarity,
     draw_uneven,
 )
+from ltenet.data.body_frame import upright_matrix
 from ltenet.data.body_pairs import BodyGenerator, What, draw_two_bodies, own_generator
 from ltenet.data.generated import GeneratedBody, Template
 from ltenet.data.sampling import (
@@ -72,6 +73,9 @@ class PairConfig:
         kept for validation: 2000 as in the paper are 1800 and 200.
     radius
         Root-mean-square radius after normalisation; None centres only.
+    frame
+        "world": bodies stand, sit and lie as they were drawn; "body": each is turned until its
+        trunk is upright and faces +z, as the orientation step of matching does.
     augmentation
         See `Augmentation`; none by default.
     """
@@ -86,6 +90,7 @@ class PairConfig:
     same_category: bool = True
     pool: int | None = None
     radius: float | None = CANONICAL_RADIUS
+    frame: Literal["world", "body"] = "world"
     augmentation: Augmentation = field(default_factory=Augmentation)
 
     def __post_init__(self) -> None:
@@ -95,6 +100,7 @@ class PairConfig:
         self._check("sampling", self.sampling in samplings, "shared, independent or mixed")
         self._check("shared_share", 0.0 <= self.shared_share <= 1.0, "a share from 0 to 1")
         self._check("by", self.by in ("vertex", "area", "mixed"), "vertex, area or mixed")
+        self._check("frame", self.frame in ("world", "body"), "world or body")
         self._check("points", 2 <= low <= high, "(least, largest) with 2 <= least <= largest")
         self._check("count_block", self.count_block >= 1, "a whole number of at least 1")
         self._check("pool", self.pool is None or self.pool >= 20, "None or at least 20 shapes")
@@ -219,6 +225,9 @@ class TrainingPairs:
         source_points = source.on(body.vertices)  # (N, 3)
         target_points = target.on(other.vertices)  # (M, 3)
         radius, noise = self.config.radius, self.config.augmentation.noise
+        if self.config.frame == "body":
+            source_turn = source_turn @ upright_matrix(body.vertices, template)  # (4, 4)
+            target_turn = target_turn @ upright_matrix(other.vertices, template)  # (4, 4)
         to_source = source_turn @ normalizing_matrix(source_points, radius=radius)  # (4, 4)
         to_target = target_turn @ normalizing_matrix(target_points, radius=radius)  # (4, 4)
         mirrored, opposite = source.through(template.mirror), source.through(template.opposite)

@@ -1,0 +1,204 @@
+"""`ltenet bench`: how good a method is on a benchmark. The figures: docs/evaluation.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+from ltenet.cli.command import Command, Result
+from ltenet.cli.output import progress, say
+from ltenet.cli.sources import data_folder
+from ltenet.errors import UsageError
+
+if TYPE_CHECKING:
+    from ltenet.evaluation.bench import BenchConfig, BenchRun
+
+OptionalPath = Annotated[Path | None, tyro.conf.arg(metavar="PATH")]
+OptionalName = Annotated[str | None, tyro.conf.arg(metavar="NAME")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench(Command):
+    """Measure a method on a benchmark with known correspondences.
+
+    Every prediction is made once and kept; the same call after an interrupt goes on where it
+    stopped, and changed options never meet old predictions.
+    """
+
+    benchmark: tyro.conf.Positional[Annotated[str, tyro.conf.arg(metavar="BENCHMARK")]]
+    """shrec19, faust, tosca, scape, generated (or generated-human, generated-animal), or a folder
+    or manifest of your own."""
+    data: OptionalPath = None
+    """Folder of the benchmarks; LTENET_DATA by default."""
+    method: Annotated[str, tyro.conf.arg(metavar="NAME")] = "ltenet"
+    """Method, or several with commas, or all; see docs/evaluation.md."""
+    model: OptionalName = None
+    """Weights, by name or folder; by default those that suit the shapes."""
+    orient: OptionalName = None
+    """How shapes are turned before matching (method ltenet): auto, yaw, any or none."""
+    refine: OptionalName = None
+    """How the map is refined (method ltenet): coherent, ot, linear, mutual, spectral or none."""
+    option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """Another option of the method, e.g. --option iterations=50; may be repeated."""
+    sampling: Literal["shared", "independent", "full"] = "shared"
+    """The same points on both shapes as in papers, each shape drawn by itself, or whole meshes."""
+    by: Literal["vertex", "area"] = "vertex"
+    """What independent samples are drawn from."""
+    points: int = 1024
+    """Points drawn on each shape."""
+    pairs: int | None = None
+    """A random part of the pairs; all by default."""
+    seeds: str = "0,1,2"
+    """Sampling seeds, with commas."""
+    noise: float = 0.0
+    """Standard deviation of Gaussian noise on the source, in the unit of the set."""
+    rotate: Literal["none", "yaw", "any"] = "none"
+    """Turn each shape by its own random rotation first."""
+    strict: bool = False
+    """Count distances below a tolerance only, not those equal to it."""
+    geodesic: int = 0
+    """At how many points of each pair the error along the surface is measured; needs faces."""
+    no_cycle: bool = False
+    """Leave out the cycle error, which needs the map back and takes as long again."""
+    workers: int = 0
+    """Processes with one thread each; 0 works in this one with all threads."""
+    cache: OptionalPath = None
+    """Folder of predictions; LTENET_CACHE or the user's cache folder by default."""
+    output: Annotated[OptionalPath, tyro.conf.arg(aliases=("-o",))] = None
+    """Folder for the result, the table of pairs, the curve and pictures."""
+    force: bool = False
+    """Replace a result that is in the folder."""
+
+    def run(self) -> Result:
+        """Predict, score, write."""
+        from ltenet.evaluation.comparison import compare, markdown_table
+        from ltenet.evaluation.report import check_free, write_comparison, write_report
+        from ltenet.evaluation.results import summarize
+
+        methods = self._methods()
+        configs = [self._config(method) for method in methods]
+        if self.output is not None:
+            check_free(self.output, force=self.force)
+        if len(configs) == 1:
+            run = self._run(configs[0])
+            data = summarize(run)
+            if self.output is not None:
+                cache = self._cache()
+                for told in write_report(run, self.output, cache=cache, force=self.force):
+                    say(told)
+            return Result(data, _text(data, markdown_table([data])))
+        rows = compare(configs, self._run)
+        for row in rows:
+            if row.missing is not None:
+                say(f"{row.method}: {row.missing}")
+        results = [row.as_dict() for row in rows]
+        if self.output is not None:
+            for told in write_comparison(rows, self.output, cache=self._cache(), force=self.force):
+                say(told)
+        first = next((row for row in results if "missing" not in row), {})
+        data = {"benchmark": self.benchmark, "sampling": self.sampling, "rows": results}
+        return Result(data, _text(first, markdown_table(results)))
+
+    def _methods(self) -> list[str]:
+        from ltenet.evaluation.methods import METHODS
+
+        return list(METHODS) if self.method == "all" else _words(self.method, "method")
+
+    def _config(self, method: str) -> BenchConfig:
+        from ltenet.evaluation.bench import BenchConfig
+        from ltenet.evaluation.methods import method_spec
+
+        # With several methods, an option goes to those that have it.
+        several = "," in self.method or self.method == "all"
+        takes = method_spec(method).takes
+        given = {"model": self.model, "orient": self.orient, "refine": self.refine}
+        if several:
+            given = {name: value for name, value in given.items() if name in takes}
+        return BenchConfig(
+            benchmark=self.benchmark,
+            data=data_folder(self.data),
+            method=method,
+            options=tuple(_option(text) for text in self.option),
+            sampling=self.sampling,
+            by=self.by,
+            points=self.points,
+            pairs=self.pairs,
+            seeds=_seeds(self.seeds),
+            noise=self.noise,
+            rotate=self.rotate,
+            cycle=not self.no_cycle,
+            strict=self.strict,
+            geodesic=self.geodesic,
+            **given,
+        )
+
+    def _run(self, config: BenchConfig) -> BenchRun:
+        from ltenet.evaluation.bench import run_bench
+
+        def shown(items: Iterable[Any], total: int) -> Iterator[Any]:
+            return progress(items, f"{config.benchmark} by {config.method}", total=total)
+
+        return run_bench(config, cache=self._cache(), workers=self.workers, progress=shown)
+
+    def _cache(self) -> Path:
+        from ltenet.evaluation.predictions import default_cache
+
+        return self.cache if self.cache is not None else default_cache()
+
+
+COMMAND = Bench
+
+
+def _text(result: dict[str, Any], table: str) -> str:
+    """Table with what must be known to read it."""
+    if not result:
+        return table
+    told = [
+        f"{result['benchmark']}, {result['pairs']} pairs, {result['sampling']} samples, seeds "
+        f"{', '.join(map(str, result['seeds']))}; figures of the {result['scored']} prediction"
+    ]
+    if result["remark"]:
+        told.append(result["remark"])
+    if "oracle" in result:
+        oracle = result["oracle"]
+        told.append(
+            f"oracle, the nearest drawn point: acc 1 % {oracle['acc']['0.01']['mean']:.1f}, "
+            f"err {oracle['err_percent']['mean']:.2f} % of dmax"
+        )
+    return "\n".join([*told, "", table])
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(word) for word in _words(text, "seeds"))
+    except ValueError:
+        raise UsageError(
+            f"--seeds {text} came; whole numbers with commas are needed; try --seeds 0,1,2"
+        ) from None
+
+
+def _words(text: str, option: str) -> list[str]:
+    words = [word.strip() for word in text.split(",")]
+    if not all(words):
+        raise UsageError(
+            f"--{option} '{text}' came; words with commas between them are needed; "
+            "take out empty ones"
+        )
+    return words
+
+
+def _option(text: str) -> tuple[str, Any]:
+    """Read NAME=VALUE; the value is a number if it looks like one."""
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise UsageError(f"--option {text} came; NAME=VALUE is needed; try --option iterations=50")
+    for kind in (int, float):
+        try:
+            return name, kind(value)
+        except ValueError:
+            continue
+    return name, value

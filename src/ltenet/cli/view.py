@@ -1,0 +1,102 @@
+"""`ltenet view`: look at a map. What the report shows: docs/viewer.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+
+from ltenet.cli.command import Command, Result
+from ltenet.cli.output import table
+from ltenet.errors import UsageError
+
+if TYPE_CHECKING:
+    from ltenet.correspondence import Correspondence
+    from ltenet.shape import Shape
+
+OptionalPath = Annotated[Path | None, tyro.conf.arg(metavar="PATH")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class View(Command):
+    """Write a report in one HTML file that shows two shapes and the map between them.
+
+    It opens in any browser, without a network: linked 3-D views, partners under the pointer,
+    confidence, errors if the truth is given, and a morph from source to target.
+    """
+
+    source: tyro.conf.Positional[Path]
+    """Shape that the map starts from."""
+    target: tyro.conf.Positional[Path]
+    """Shape that the map leads to."""
+    map: tyro.conf.Positional[Path]
+    """The map: .npz of `ltenet match`, or .txt, .map, .vts with one number per source point."""
+    output: Annotated[OptionalPath, tyro.conf.arg(aliases=("-o",))] = None
+    """HTML file to write."""
+    png: OptionalPath = None
+    """Picture of the coloured pair to write, drawn without a browser."""
+    truth: OptionalPath = None
+    """The true map, for errors and the accuracy curve."""
+    title: str | None = None
+    """What stands at the head of the report; the names of the shapes by default."""
+    index_base: int | None = None
+    """What text maps count from, 0 or 1; by default as the suffix says."""
+    force: bool = False
+    """Replace files that are already there."""
+
+    def run(self) -> Result:
+        """Load, describe, write."""
+        from ltenet.files import refuse_to_overwrite
+        from ltenet.io import load
+        from ltenet.rendering import write_png
+        from ltenet.viewer.figures import measure
+        from ltenet.viewer.picture import picture
+        from ltenet.viewer.report import view
+
+        outputs = [path for path in (self.output, self.png) if path is not None]
+        if not outputs:
+            raise UsageError(
+                "no file to write came; --output or --png is needed; try -o report.html"
+            )
+        for path in outputs:
+            refuse_to_overwrite(path, force=self.force)
+        source, target = load(self.source), load(self.target)
+        correspondence = self._map(self.map, source, target)
+        truth = None if self.truth is None else self._map(self.truth, source, target)
+        figures: dict[str, Any] = {
+            "source": str(self.source),
+            "target": str(self.target),
+            "matched": round(float(correspondence.matched.mean()), 4),
+        }
+        if truth is not None:
+            measured = measure(correspondence, truth.indices, target)
+            figures |= {
+                "within_1_percent": round(measured.within(0.01), 4),
+                "within_5_percent": round(measured.within(0.05), 4),
+                "auc": round(measured.auc, 4),
+            }
+        if self.output is not None:
+            view(
+                source,
+                target,
+                correspondence,
+                save=self.output,
+                truth=truth,
+                title=self.title,
+                force=self.force,
+            )
+            figures |= {"report": str(self.output), "bytes": self.output.stat().st_size}
+        if self.png is not None:
+            write_png(self.png, picture(source, target, correspondence), force=self.force)
+            figures["picture"] = str(self.png)
+        return Result(figures, table(list(figures.items())))
+
+    def _map(self, path: Path, source: Shape, target: Shape) -> Correspondence:
+        from ltenet.correspondence import Correspondence
+
+        return Correspondence.load(path, source=source, target=target, index_base=self.index_base)
+
+
+COMMAND = View

@@ -1,0 +1,160 @@
+"""From a sample to every vertex: a map of few points carried along the surface.
+
+Around each embedded point the map is locally affine. A vertex asks the embedded points nearest to
+it where it should go, each by its own affine map, and takes the weighted mean. Then it looks for
+the target vertices that are nearest to that place. Everything is linear in the number of vertices.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial import KDTree
+
+from ltenet.shape import FloatArray, IntArray
+
+#: Embedded points that a vertex asks, and those that make the affine map of each.
+_ASKED, _AFFINE = 6, 12
+#: An embedded point that went this many times farther than it was apart belongs elsewhere, as a
+#: hand does that touches a hip.
+_TORN = 3.0
+#: Vertices of the target that make a soft partner.
+NEIGHBORS = 4
+#: Vertices that are carried at a time.
+BLOCK = 65536
+
+
+class Carried(NamedTuple):
+    """Where vertices went.
+
+    Attributes
+    ----------
+    places
+        (N, 3)
+    values
+        (N,) what the embedded points had, e.g. confidence, interpolated.
+    """
+
+    places: FloatArray
+    values: FloatArray
+
+
+class Carrier:
+    """The affine maps of the embedded points.
+
+    Parameters
+    ----------
+    points
+        (n, 3) embedded points of the source.
+    places
+        (n, 3) where they went.
+    values
+        (n,) to be interpolated.
+    """
+
+    def __init__(self, points: FloatArray, places: FloatArray, values: FloatArray) -> None:
+        self.points, self.places, self.values = points, places, values
+        self._tree = KDTree(points)
+        self._maps = self._fit_affine()  # (n, 3, 3)
+
+    def carry(self, vertices: FloatArray) -> Carried:
+        """Carry (N, 3) vertices of the source."""
+        blocks = [self._carry(vertices[i : i + BLOCK]) for i in range(0, len(vertices), BLOCK)]
+        return Carried(
+            np.concatenate([block.places for block in blocks]),
+            np.concatenate([block.values for block in blocks]),
+        )
+
+    def _carry(self, vertices: FloatArray) -> Carried:
+        k = min(_ASKED, len(self.points))
+        distance, near = self._tree.query(vertices, k=k)
+        distance, near = distance.reshape(-1, k), near.reshape(-1, k)  # (N, k)
+        reach = distance[:, -1:] * 1.01 + 1e-12  # (N, 1)
+        shares = np.square(1 - distance / reach) * ~self._torn(near)  # (N, k)
+        shares /= shares.sum(axis=1, keepdims=True)
+        offsets = vertices[:, None] - self.points[near]  # (N, k, 3)
+        guesses = self.places[near] + np.einsum("nkij,nkj->nki", self._maps[near], offsets)
+        places = np.einsum("nk,nki->ni", shares, guesses)  # (N, 3)
+        return Carried(places, (shares * self.values[near]).sum(axis=1))
+
+    def _torn(self, near: IntArray) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        """(N, k) True where an embedded point went elsewhere than the nearest one."""
+        first = near[:, :1]  # (N, 1)
+        before = np.linalg.norm(self.points[near] - self.points[first], axis=2)  # (N, k)
+        after = np.linalg.norm(self.places[near] - self.places[first], axis=2)  # (N, k)
+        typical = np.median(before[before > 0]) if (before > 0).any() else 1.0
+        torn: np.ndarray[tuple[int, ...], np.dtype[np.bool_]] = after > _TORN * (before + typical)
+        return torn
+
+    def _fit_affine(self) -> FloatArray:
+        """(n, 3, 3) least-squares maps of the neighbourhoods, drawn towards the identity.
+
+        Neighbourhoods are flat, so across the surface only the ridge decides.
+        """
+        k = min(_AFFINE, len(self.points))
+        near = self._tree.query(self.points, k=k)[1].reshape(-1, k)  # (n, k)
+        keep = ~self._torn(near)[..., None]  # (n, k, 1)
+        before = (self.points[near] - self.points[:, None]) * keep  # (n, k, 3)
+        after = (self.places[near] - self.places[:, None]) * keep  # (n, k, 3)
+        moment = np.swapaxes(before, 1, 2) @ before  # (n, 3, 3)
+        ridge = 0.1 * np.trace(moment, axis1=1, axis2=2) / 3 + 1e-12  # (n,)
+        identity = ridge[:, None, None] * np.eye(3)  # (n, 3, 3)
+        right = np.swapaxes(before, 1, 2) @ after + identity  # (n, 3, 3)
+        maps: FloatArray = np.swapaxes(np.linalg.solve(moment + identity, right), 1, 2)
+        return maps
+
+
+class Landing(NamedTuple):
+    """The target vertices at some places.
+
+    Attributes
+    ----------
+    indices
+        (N,) the nearest one.
+    neighbors
+        (N, K) some around the place.
+    weights
+        (N, K) of these; they sum to 1, none is negative.
+    """
+
+    indices: IntArray
+    neighbors: IntArray
+    weights: FloatArray
+
+
+def land(places: FloatArray, target: FloatArray) -> Landing:
+    """Find the (M, 3) target vertices nearest to (N, 3) places."""
+    tree = KDTree(target)
+    k = min(NEIGHBORS, len(target))
+    neighbors = np.empty((len(places), k), dtype=np.int64)
+    weights = np.empty((len(places), k))
+    for start in range(0, len(places), BLOCK):
+        block = slice(start, start + BLOCK)
+        neighbors[block] = tree.query(places[block], k=k)[1].reshape(-1, k)
+        weights[block] = _convex_weights(target[neighbors[block]] - places[block][:, None])
+    return Landing(neighbors[:, 0].copy(), neighbors, weights)
+
+
+def _convex_weights(offsets: FloatArray, steps: int = 30) -> FloatArray:
+    """(N, K) weights of the simplex whose mean of (N, K, 3) offsets is near zero.
+
+    Frank-Wolfe with exact line search from the nearest vertex: each step adds the vertex that
+    lies most in the missing direction.
+    """
+    weights = np.zeros(offsets.shape[:2])  # (N, K)
+    weights[:, 0] = 1.0
+    rows = np.arange(len(offsets))
+    mean = offsets[:, 0].copy()  # (N, 3)
+    for _ in range(steps):
+        best = np.einsum("nkd,nd->nk", offsets, mean).argmin(axis=1)  # (N,)
+        step = mean - offsets[rows, best]  # (N, 3)
+        length = np.square(step).sum(axis=1)  # (N,)
+        gain = np.divide(
+            (mean * step).sum(axis=1), length, out=np.zeros(len(rows)), where=length > 1e-18
+        )
+        gain = np.clip(gain, 0.0, 1.0)  # (N,)
+        weights *= (1 - gain)[:, None]
+        weights[rows, best] += gain
+        mean -= gain[:, None] * step
+    return weights

@@ -1,0 +1,1 @@
+"""How good maps are: methods under one signature, benchmarks, cached predictions, results."""

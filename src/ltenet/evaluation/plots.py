@@ -1,0 +1,63 @@
+"""Accuracy curves as PNG and SVG, with matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ltenet.evaluation.optional import optional
+from ltenet.files import atomic_path
+from ltenet.metrics import TOLERANCES
+from ltenet.shape import FloatArray
+
+#: Colours that stay apart for colour-blind eyes and in grey (Okabe and Ito).
+_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+_DASHES = ("-", "--", "-.", ":")
+
+
+def plot_curves(
+    curves: Mapping[str, FloatArray],
+    paths: Sequence[Path],
+    *,
+    title: str,
+    force: bool = False,
+) -> None:
+    """Draw accuracy over tolerance, 0 to 20 %.
+
+    Parameters
+    ----------
+    curves
+        By name, (2, T) mean and spread in %, at `TOLERANCES`.
+    paths
+        Files to write; the suffix chooses the format.
+    title
+        Above the plot.
+    force
+        Replace files that are there.
+    """
+    figure = optional("matplotlib.figure").Figure(figsize=(6, 4), layout="constrained")
+    axes: Any = figure.subplots()
+    percent = 100 * TOLERANCES  # (T,)
+    for place, (name, (mean, spread)) in enumerate(curves.items()):
+        color, dash = _COLORS[place % len(_COLORS)], _DASHES[place % len(_DASHES)]
+        axes.plot(percent, mean, dash, color=color, label=name, linewidth=1.8)
+        axes.fill_between(
+            percent, mean - spread, mean + spread, color=color, alpha=0.2, linewidth=0
+        )
+    axes.set(
+        xlim=(0, 20),
+        ylim=(0, 100),
+        xlabel="tolerance, % of the target's diameter",
+        ylabel="points within it, %",
+        title=title,
+    )
+    axes.grid(alpha=0.3)
+    axes.legend(loc="lower right", frameon=False)
+    settings = optional("matplotlib").rc_context({"svg.hashsalt": "ltenet"})
+    with settings:
+        for path in paths:
+            # Neither date nor version, so that the same figures give the same bytes.
+            metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
+            with atomic_path(path, force=force) as temporary:
+                figure.savefig(temporary, dpi=150, metadata=metadata)

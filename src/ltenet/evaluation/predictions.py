@@ -1,0 +1,147 @@
+"""Predictions on disk: each made once, filed under the hash of all that it depends on."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ltenet.correspondence import Correspondence
+from ltenet.errors import InputError, LTENetError
+from ltenet.evaluation.methods import Method
+from ltenet.evaluation.provenance import prediction_key
+from ltenet.files import atomic_path
+from ltenet.formats.arrays import read_archive
+from ltenet.shape import Shape
+
+#: Environment variable with the folder of cached predictions.
+CACHE_VARIABLE = "LTENET_CACHE"
+
+
+class Prediction(NamedTuple):
+    """A map, and how long it took.
+
+    Attributes
+    ----------
+    map
+        From source to target.
+    seconds
+        Of wall time; loading and drawing not included.
+    """
+
+    map: Correspondence
+    seconds: float
+
+
+class PredictionCache:
+    """A folder of predictions; several processes may use it at once.
+
+    Parameters
+    ----------
+    folder
+        Made when the first prediction is stored. What is in it may be deleted at any time.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def get(
+        self,
+        method: Callable[[], Method],
+        record: Mapping[str, Any],
+        source: Shape,
+        target: Shape,
+    ) -> Prediction:
+        """Return what is on file, or predict and file it.
+
+        Parameters
+        ----------
+        method
+            Returns the method; asked only if there is something to predict.
+        record
+            What `method_record` says about it.
+        source, target
+            Shapes as the method shall see them.
+        """
+        key = prediction_key(record, source, target)
+        path = self.folder / key[:2] / f"{key}.npz"
+        found = _read(path, len(source), len(target))
+        if found is not None:
+            return found
+        match = method()
+        start = time.perf_counter()
+        correspondence = match(source, target)
+        seconds = time.perf_counter() - start
+        _write(path, _complete(correspondence, source, target), seconds)
+        written = _read(path, len(source), len(target))
+        assert written is not None  # scores are always of what is on file, never of more digits
+        return written
+
+
+def default_cache() -> Path:
+    """Folder for predictions: LTENET_CACHE, else that of the user's caches."""
+    named = os.environ.get(CACHE_VARIABLE)
+    if named:
+        return Path(named)
+    caches = os.environ.get("XDG_CACHE_HOME")
+    return (Path(caches) if caches else Path.home() / ".cache") / "ltenet" / "predictions"
+
+
+def _complete(correspondence: Correspondence, source: Shape, target: Shape) -> Correspondence:
+    """Give every point a partner: none may be left out of the score.
+
+    A point that the method would rather leave unmatched gets the strongest of its neighbours.
+    """
+    sizes = len(correspondence), correspondence.target_size
+    if sizes != (len(source), len(target)):
+        raise InputError(
+            f"a map of {sizes[0]} onto {sizes[1]} points came back; {len(source)} onto "
+            f"{len(target)} is needed; let the method keep the points of its shapes"
+        )
+    left_out = ~correspondence.matched  # (N,)
+    if not left_out.any():
+        return correspondence
+    if correspondence.neighbors is None or correspondence.weights is None:
+        raise InputError(
+            f"{left_out.sum()} of {len(source)} points came back without a partner; one for every "
+            "point is needed, so that none is left out of the score; use a threshold of 0"
+        )
+    strongest = correspondence.weights.argmax(axis=1)  # (N,)
+    nearest = correspondence.neighbors[np.arange(len(source)), strongest]  # (N,)
+    return replace(correspondence, indices=np.where(left_out, nearest, correspondence.indices))
+
+
+def _write(path: Path, correspondence: Correspondence, seconds: float) -> None:
+    arrays: dict[str, Any] = {
+        "indices": correspondence.indices.astype(np.int32),
+        "seconds": np.array(seconds),
+    }
+    if correspondence.neighbors is not None and correspondence.weights is not None:
+        arrays["neighbors"] = correspondence.neighbors.astype(np.int32)
+        arrays["weights"] = correspondence.weights.astype(np.float32)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_path(path, force=True) as temporary:
+        np.savez_compressed(temporary, **arrays)
+
+
+def _read(path: Path, source_size: int, target_size: int) -> Prediction | None:
+    """Read a prediction; None if there is none that can be used."""
+    if not path.is_file():
+        return None
+    try:
+        arrays: dict[str, Any] = dict(read_archive(path))
+        correspondence = Correspondence(
+            indices=arrays["indices"],
+            target_size=target_size,
+            neighbors=arrays.get("neighbors"),
+            weights=arrays.get("weights"),
+        )
+        seconds = float(arrays["seconds"])
+    except (LTENetError, KeyError, TypeError, ValueError):
+        return None  # damaged, so made again
+    return Prediction(correspondence, seconds) if len(correspondence) == source_size else None

@@ -1,0 +1,137 @@
+"""What a benchmark leaves behind: JSON, a table of pairs, curves, best and worst pairs."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ltenet.errors import MissingError, UsageError
+from ltenet.evaluation.bench import BenchRun, Job, Predictor
+from ltenet.evaluation.comparison import Row, markdown_table
+from ltenet.evaluation.pictures import draw_pairs
+from ltenet.evaluation.plots import plot_curves
+from ltenet.evaluation.predictions import PredictionCache
+from ltenet.evaluation.results import curves, scored_by, summarize, table_rows
+from ltenet.files import atomic_path
+from ltenet.shape import FloatArray
+
+#: Pairs in each of the two pictures.
+_SHOWN = 4
+
+
+def write_report(run: BenchRun, folder: Path, *, cache: Path, force: bool = False) -> list[str]:
+    """Write a run into a folder, which is made if it is not there.
+
+    `result.json`, `pairs.csv`, `curve.png`, `curve.svg`, `worst.png` and `best.png`.
+
+    Parameters
+    ----------
+    run
+        What `run_bench` returned.
+    folder
+        Where to write.
+    cache
+        Folder of predictions, from which the pictures are drawn.
+    force
+        Replace files that are there.
+
+    Returns
+    -------
+    What was left out and why, empty if nothing was.
+    """
+    check_free(folder, force=force)
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_json(folder / "result.json", summarize(run), force=force)
+    _write_csv(folder / "pairs.csv", table_rows(run), force=force)
+    _draw_extremes(run, folder, cache=cache, force=force)
+    return _plot(curves(run), folder, _title(run), force=force)
+
+
+def write_comparison(
+    rows: Sequence[Row], folder: Path, *, cache: Path, force: bool = False
+) -> list[str]:
+    """Write several methods into a folder: one subfolder each, and tables and curves of all.
+
+    `comparison.json`, `comparison.md`, `curve.png` and `curve.svg`. Returns what was left out.
+    """
+    check_free(folder, force=force)
+    left_out = []
+    for row in rows:
+        if row.run is not None:
+            left_out += write_report(row.run, folder / row.method, cache=cache, force=force)
+    folder.mkdir(parents=True, exist_ok=True)
+    results = [row.as_dict() for row in rows]
+    with atomic_path(folder / "comparison.md", force=force) as temporary:
+        temporary.write_text(markdown_table(results), encoding="utf-8", newline="\n")
+    done = [row.run for row in rows if row.run is not None]
+    if done:
+        by_method = {run.config.method: curves(run)[_curve_name(run)] for run in done}
+        left_out += _plot(by_method, folder, _title(done[0], with_method=False), force=force)
+    _write_json(folder / "comparison.json", {"rows": results}, force=force)
+    return list(dict.fromkeys(left_out))
+
+
+def check_free(folder: Path, *, force: bool) -> None:
+    """Refuse a folder with a result at once, not after hours of work."""
+    taken = any((folder / name).exists() for name in ("result.json", "comparison.json"))
+    if taken and not force:
+        raise UsageError(
+            f"{folder}: there is a result in this folder; a new one is needed; "
+            "choose another, or allow overwriting with --force"
+        )
+
+
+def _draw_extremes(run: BenchRun, folder: Path, *, cache: Path, force: bool) -> None:
+    which = scored_by(run.config)
+    # One draw of each pair: several seeds of one bad pair would fill the picture.
+    first = [score for score in run.scores if score.seed == run.config.seeds[0]]
+    ranked = sorted(first, key=lambda score: getattr(score, which).err_percent)
+    predictor = Predictor(run.config, PredictionCache(cache), (), run.record, run.options)
+    count = max(1, min(_SHOWN, len(ranked) // 2))
+    for name, chosen in (("best", ranked[:count]), ("worst", ranked[::-1][:count])):
+        rows = []
+        for score in chosen:
+            drawn, source, target = predictor.shapes_of(Job(score.pair, score.seed))
+            rows.append((score, drawn, predictor.predicted(source, target).map.indices))
+        draw_pairs(rows, folder / f"{name}.png", force=force)
+
+
+def _plot(lines: dict[str, FloatArray], folder: Path, title: str, *, force: bool) -> list[str]:
+    """Draw curves as PNG and SVG; say so if that cannot be."""
+    files = [folder / "curve.png", folder / "curve.svg"]
+    try:
+        plot_curves(lines, files, title=title, force=force)
+    except MissingError as error:
+        return [f"no curve was drawn: {error}"]
+    return []
+
+
+def _curve_name(run: BenchRun) -> str:
+    """Curve of the headline figures."""
+    name = scored_by(run.config)
+    return name if name in curves(run) else "point"
+
+
+def _title(run: BenchRun, *, with_method: bool = True) -> str:
+    config = run.config
+    words = [config.benchmark, f"{config.sampling} samples", config.method]
+    return ", ".join(words if with_method else words[:2])
+
+
+def _write_json(path: Path, content: dict[str, Any], *, force: bool) -> None:
+    with atomic_path(path, force=force) as temporary:
+        text = json.dumps(content, indent=2, allow_nan=False) + "\n"
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _write_csv(path: Path, rows: list[dict[str, Any]], *, force: bool) -> None:
+    with (
+        atomic_path(path, force=force) as temporary,
+        temporary.open("w", encoding="utf-8", newline="") as stream,
+    ):
+        writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)

@@ -1,0 +1,353 @@
+"""Match two shapes: files, arrays or `Shape`s in, a `Correspondence` of every point out.
+
+Stages, in this order: choose points, turn upright and embed (once for each shape, see
+`preparation`), nearest neighbour by cosine and refinement (see `refinement`), estimate how likely
+each match is right (see `confidence`), and carry the map to every vertex (see `dense`).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ltenet import __version__
+from ltenet.confidence import Calibration, evidence
+from ltenet.correspondence import UNMATCHED, Correspondence
+from ltenet.dense import Carrier, Landing, land
+from ltenet.errors import UsageError
+from ltenet.io import load
+from ltenet.model import LTENet, available_weights, find_weights
+from ltenet.orientation import Orienter
+from ltenet.preparation import Orient, Prepared, prepare, turned
+from ltenet.refinement import EmbeddedPair, Method, RefinedMap, refine_pair
+from ltenet.shape import FloatArray, Shape
+
+Progress = Callable[[str, float], None]
+ShapeLike = Shape | str | os.PathLike[str] | ArrayLike
+
+#: Weights that "auto" chooses among.
+CANDIDATES = ("human", "animal")
+#: Below this certainty of the orientation network, a shape is also tried the other way round.
+DOUBTFUL = 0.6
+#: Share of neighbourhoods turned inside out from which a map is suspected of exchanging left and
+#: right.
+MIRRORED = 0.5
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatchConfig:
+    """How two shapes are matched.
+
+    Attributes
+    ----------
+    model
+        "auto", the name of weights in the package, or a folder of weights.
+    points
+        Points of each shape that are embedded; the map is carried from these to all others. None
+        embeds every point in one pass.
+    orient
+        "auto" and "any" turn each shape upright whatever way it came, "yaw" about the y axis
+        alone, "none" not at all.
+    refine
+        "coherent", "ot", "linear", "mutual", "spectral" or "none".
+    threshold
+        Points whose probability of being right is below this are left unmatched.
+    seed
+        Which points are embedded where not all are.
+    """
+
+    model: str = "auto"
+    points: int | None = 4096
+    orient: Orient = "auto"
+    refine: Method = "coherent"
+    threshold: float = 0.05
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.points is not None and self.points < 50:
+            raise UsageError(
+                f"{self.points} points were asked for; at least 50 are needed, or all; "
+                "leave it out for the default"
+            )
+        if self.orient not in ("auto", "yaw", "any", "none"):
+            raise UsageError(
+                f"orient {self.orient!r} came; auto, yaw, any or none is needed; "
+                "leave it out for auto"
+            )
+        if not 0.0 <= self.threshold <= 1.0:
+            raise UsageError(
+                f"a threshold of {self.threshold} came; a probability from 0 to 1 is needed; "
+                "use 0 to match every point"
+            )
+
+
+class Networks(NamedTuple):
+    """What a name or folder of weights stands for.
+
+    Attributes
+    ----------
+    name
+        As it was given.
+    model
+        The embedding.
+    orienter
+        Finds the frame of a shape; None where the weights have none.
+    calibration
+        From raw confidence to probability.
+    """
+
+    name: str
+    model: LTENet
+    orienter: Orienter | None
+    calibration: Calibration
+
+
+class Candidate(NamedTuple):
+    """One way to match a pair, and how it went."""
+
+    networks: Networks
+    source: Prepared
+    target: Prepared
+    pair: EmbeddedPair
+    refined: RefinedMap
+
+
+class Matcher:
+    """Matches shapes with one configuration; weights are read once, embeddings can be kept.
+
+    Parameters
+    ----------
+    config
+        How to match.
+    progress
+        Called with the name of a stage and the share of it that is done.
+    """
+
+    def __init__(self, config: MatchConfig | None = None, *, progress: Progress | None = None):
+        self.config = config or MatchConfig()
+        self._progress = progress or _no_progress
+        names: tuple[str, ...] = (self.config.model,)
+        if self.config.model == "auto":
+            names = tuple(name for name in CANDIDATES if name in available_weights())
+        self.networks = tuple(read_networks(name) for name in names)
+        self.seconds: dict[str, float] = {}
+
+    def prepare(self, shape: Shape) -> tuple[Prepared, ...]:
+        """Embed a shape, once for each of the weights in question."""
+        with self._stage("embed"):
+            return tuple(
+                prepare(
+                    shape,
+                    networks.model,
+                    networks.orienter,
+                    points=self.config.points,
+                    orient=self.config.orient,
+                    seed=self.config.seed,
+                )
+                for networks in self.networks
+            )
+
+    def match(self, source: Shape, target: Shape) -> Correspondence:
+        """Match two shapes."""
+        self.seconds = {}
+        return self.match_prepared(self.prepare(source), self.prepare(target))
+
+    def match_prepared(
+        self, sources: tuple[Prepared, ...], targets: tuple[Prepared, ...]
+    ) -> Correspondence:
+        """Match two shapes that `prepare` has embedded."""
+        with self._stage("refine"):
+            best = self.choose(sources, targets)
+        with self._stage("confidence"):
+            columns = evidence(best.pair, best.refined)  # (n, 6)
+            sampled_scores = best.networks.calibration.estimate(columns)  # (n,)
+        with self._stage("carry"):
+            landing, scores = _to_every_vertex(best, sampled_scores)
+        indices = np.where(scores >= self.config.threshold, landing.indices, UNMATCHED)  # (N,)
+        if best.source.complete:
+            indices[best.refined.indices.numpy() < 0] = UNMATCHED
+        suspect = best.refined.mirrored > MIRRORED
+        if suspect:
+            log.warning(
+                "left and right may be exchanged: %.0f %% of the neighbourhoods are turned inside "
+                "out",
+                100 * best.refined.mirrored,
+            )
+        return Correspondence(
+            indices,
+            len(best.target.shape),
+            scores=scores,
+            neighbors=landing.neighbors,
+            weights=landing.weights,
+            details=self._details(best, suspect),
+            source=best.source.shape,
+            target=best.target.shape,
+        )
+
+    def choose(self, sources: tuple[Prepared, ...], targets: tuple[Prepared, ...]) -> Candidate:
+        """Refine with each of the weights, and the other way round in doubt; the best wins."""
+        candidates = []
+        for number, networks in enumerate(self.networks):
+            self._progress("refine", number / len(self.networks))
+            candidates += [
+                self._refined(networks, source, target)
+                for source, target in self._ways(networks, sources[number], targets[number])
+            ]
+        best = min(candidates, key=_badness)
+        if len(self.networks) > 1:
+            log.info(
+                "model %s: %s",
+                best.networks.name,
+                ", ".join(f"{c.networks.name} {_badness(c):.2f}" for c in candidates),
+            )
+        return best
+
+    def _ways(
+        self, networks: Networks, source: Prepared, target: Prepared
+    ) -> Iterator[tuple[Prepared, Prepared]]:
+        """Yield the pair as it was oriented, and with a doubtful shape turned half round."""
+        yield source, target
+        if _doubtful(source):
+            yield turned(source, _HALF_TURN, networks.model), target
+        if _doubtful(target):
+            yield source, turned(target, _HALF_TURN, networks.model)
+
+    def _refined(self, networks: Networks, source: Prepared, target: Prepared) -> Candidate:
+        pair = EmbeddedPair(
+            source.points,
+            target.points,
+            source.features,
+            target.features,
+            source.faces(),
+            target.faces(),
+        )
+        return Candidate(networks, source, target, pair, refine_pair(pair, self.config.refine))
+
+    def _details(self, best: Candidate, suspect: bool) -> dict[str, Any]:
+        """How the map was made, as plain values."""
+        frames = {
+            f"{side}_certainty": round(prepared.frame.certainty, 3)
+            for side, prepared in (("source", best.source), ("target", best.target))
+            if prepared.frame is not None
+        }
+        return {
+            "version": __version__,
+            **asdict(self.config),
+            "model": best.networks.name,
+            "embedded": [len(best.source.rows), len(best.target.rows)],
+            **frames,
+            "energy": round(best.refined.energy, 4),
+            "mirrored": round(best.refined.mirrored, 4),
+            "mirror_suspect": suspect,
+            "refinement_accepted": best.refined.accepted,
+        }
+
+    @contextmanager
+    def _stage(self, name: str) -> Iterator[None]:
+        self._progress(name, 0.0)
+        start = time.perf_counter()
+        yield
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+        self._progress(name, 1.0)
+        log.info("%s: %.2f s", name, self.seconds[name])
+
+
+def match(
+    source: ShapeLike,
+    target: ShapeLike,
+    *,
+    config: MatchConfig | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Correspondence:
+    """Match two shapes.
+
+    Parameters
+    ----------
+    source, target
+        `Shape`s, paths, or (N, 3) arrays; meshes or clouds, of any size and unit.
+    config
+        How; by default that of `MatchConfig` with the `options` given by name.
+    progress
+        Called with the name of a stage and the share of it that is done.
+
+    Returns
+    -------
+    Correspondence
+        From source to target, with the probability that each partner is right.
+    """
+    if config is not None and options:
+        raise UsageError(
+            f"config and {', '.join(options)} came; one of the two is needed; "
+            "put the options into the config"
+        )
+    matcher = Matcher(config or MatchConfig(**options), progress=progress)
+    return matcher.match(as_shape(source, "source"), as_shape(target, "target"))
+
+
+def as_shape(shape: ShapeLike, name: str) -> Shape:
+    """Read a path, or take an array for points."""
+    if isinstance(shape, Shape):
+        return shape
+    if isinstance(shape, (str, os.PathLike)):
+        return load(shape)
+    return Shape(np.asarray(shape), name=name)
+
+
+@lru_cache(maxsize=4)
+def read_networks(name: str) -> Networks:
+    """Read weights and what belongs to them."""
+    folder = find_weights(name)
+    return Networks(
+        Path(name).name,
+        LTENet.from_pretrained(name),
+        Orienter.from_pretrained(folder),
+        Calibration.from_pretrained(folder),
+    )
+
+
+_HALF_TURN = np.diag([-1.0, 1.0, -1.0])
+
+
+def _no_progress(stage: str, share: float) -> None:
+    pass
+
+
+def _doubtful(prepared: Prepared) -> bool:
+    return prepared.frame is not None and prepared.frame.certainty < DOUBTFUL
+
+
+def _badness(candidate: Candidate) -> float:
+    return candidate.refined.energy
+
+
+def _to_every_vertex(best: Candidate, scores: FloatArray) -> tuple[Landing, FloatArray]:
+    """Carry map and scores (n,) of the embedded points to all points of the source.
+
+    Returns
+    -------
+    The target points of each source point, and its score (N,).
+    """
+    refined = best.refined
+    if best.source.complete and best.target.complete:
+        indices = refined.indices.numpy()  # (N,)
+        nearest = np.where(indices >= 0, indices, refined.neighbors[:, 0].numpy())  # (N,)
+        weights = refined.weights.double().numpy()  # (N, K)
+        return Landing(nearest, refined.neighbors.numpy(), weights), scores
+    places = refined.positions.double().numpy()  # (n, 3)
+    if not best.source.complete:
+        points = best.source.points.double().numpy()  # (n, 3)
+        places, scores = Carrier(points, places, scores).carry(best.source.all_points())
+    return land(places, best.target.all_points()), scores

@@ -1,0 +1,182 @@
+"""What happens to each shape once, before any matching: choose points, turn upright, embed.
+
+The cost is linear in the number of shapes, and a prepared shape can be matched with many others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ltenet.errors import InputError
+from ltenet.model import LTENet
+from ltenet.neighbors import farthest_point_sample
+from ltenet.orientation import Frame, Orienter
+from ltenet.shape import FloatArray, IntArray, Shape, normalizing_matrix
+
+Orient = Literal["auto", "yaw", "any", "none"]
+
+#: Fewest points that make a shape.
+LEAST_POINTS = 50
+#: Points that go through the network together: as many as in training, because the spacing of the
+#: points decides how far the network sees. Larger samples are embedded in several such parts.
+PART = 1024
+#: Candidates from which spread points are chosen, as a multiple of their number.
+_CANDIDATES = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A shape that is ready to be matched.
+
+    Attributes
+    ----------
+    shape
+        As it came.
+    rows
+        (n,) int64, which of its points were embedded.
+    matrix
+        (4, 4) from the coordinates of the shape to those of the network: centred, scaled, turned.
+    points
+        (n, 3) float32, the embedded points in the coordinates of the network.
+    features
+        (n, D) float32.
+    frame
+        What the orientation network saw; None if it was not asked.
+    """
+
+    shape: Shape
+    rows: IntArray
+    matrix: FloatArray
+    points: Tensor
+    features: Tensor
+    frame: Frame | None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every point of the shape was embedded."""
+        return len(self.rows) == len(self.shape)
+
+    def all_points(self) -> FloatArray:
+        """(N, 3) every point of the shape in the coordinates of the network."""
+        points: FloatArray = self.shape.points @ self.matrix[:3, :3].T + self.matrix[:3, 3]
+        return points
+
+    def faces(self) -> Tensor | None:
+        """(F, 3) faces of the embedded points; None for samples and clouds."""
+        if self.shape.faces is None or not self.complete:
+            return None
+        return torch.tensor(self.shape.faces)
+
+
+def prepare(
+    shape: Shape,
+    model: LTENet,
+    orienter: Orienter | None,
+    *,
+    points: int | None,
+    orient: Orient = "auto",
+    seed: int = 0,
+) -> Prepared:
+    """Choose points, turn them upright and embed them.
+
+    Parameters
+    ----------
+    shape
+        At least 50 points, in any unit and anywhere.
+    model, orienter
+        Networks; without the second one shapes stay as they are.
+    points
+        How many points are embedded; None for all of them in one pass, as the paper does.
+    orient
+        "any" and "auto" turn the trunk of the body upright and to the front whatever way it came;
+        "yaw" turns about the y axis alone; "none" leaves the shape as it is.
+    seed
+        Which points are chosen, and how they are parted.
+    """
+    if len(shape) < LEAST_POINTS:
+        raise InputError(
+            f"{shape.name}: {len(shape)} points came; at least {LEAST_POINTS} are needed to tell "
+            "one place from another; sample the surface more densely"
+        )
+    rng = np.random.default_rng(seed)
+    rows = sample_rows(shape, points, rng)  # (n,)
+    sample = shape.points[rows]  # (n, 3)
+    frame = None
+    turn = np.eye(3)
+    if orient != "none" and orienter is not None:
+        frame = orienter.frame(sample)
+        turn = yaw_alone(frame.rotation) if orient == "yaw" else frame.rotation  # (3, 3)
+    parts = 1 if points is None else max(1, round(len(rows) / PART))
+    return _embedded(shape, rows, turn, model, frame, rng.permutation(len(rows)), parts)
+
+
+def turned(prepared: Prepared, rotation: FloatArray, model: LTENet) -> Prepared:
+    """Embed the same points again after a further (3, 3) rotation in the network's frame."""
+    scale = np.linalg.norm(prepared.matrix[0, :3])
+    turn = rotation @ (prepared.matrix[:3, :3] / scale)  # (3, 3)
+    order = np.arange(len(prepared.rows))
+    parts = max(1, round(len(order) / PART))
+    return _embedded(prepared.shape, prepared.rows, turn, model, prepared.frame, order, parts)
+
+
+def _embedded(
+    shape: Shape,
+    rows: IntArray,
+    turn: FloatArray,
+    model: LTENet,
+    frame: Frame | None,
+    order: IntArray,
+    parts: int,
+) -> Prepared:
+    sample = shape.points[rows]  # (n, 3)
+    rotation = np.eye(4)
+    rotation[:3, :3] = turn
+    matrix = rotation @ normalizing_matrix(sample, name=shape.name)  # (4, 4)
+    upright = sample @ turn.T  # (n, 3), in the unit of the shape: the model scales for itself
+    pieces = [np.sort(part) for part in np.array_split(order, parts)]
+    features = torch.empty(len(rows), model.config.encoder.dimension)  # (n, D)
+    for piece in pieces:
+        features[torch.from_numpy(piece)] = model.embed(upright[piece]).float().cpu()
+    points = sample @ matrix[:3, :3].T + matrix[:3, 3]  # (n, 3)
+    return Prepared(
+        shape, rows, matrix, torch.from_numpy(points.astype(np.float32)), features, frame
+    )
+
+
+def sample_rows(shape: Shape, count: int | None, rng: np.random.Generator) -> IntArray:
+    """Choose (n,) points of a shape, spread over its surface and in ascending order."""
+    size = len(shape)
+    if count is None or count >= size:
+        return np.arange(size)
+    candidates = np.arange(size)  # (c,)
+    if size > _CANDIDATES * count:
+        weights = vertex_areas(shape)  # (N,)
+        keys = rng.exponential(size=size) / np.maximum(weights, 1e-3 * weights.mean())  # (N,)
+        candidates = np.sort(np.argpartition(keys, _CANDIDATES * count)[: _CANDIDATES * count])
+    start = int(rng.integers(len(candidates)))
+    chosen = farthest_point_sample(shape.points[candidates], count, start=start)  # (n,)
+    return np.sort(candidates[chosen])
+
+
+def vertex_areas(shape: Shape) -> FloatArray:
+    """(N,) surface that each vertex of a mesh stands for; ones for a cloud."""
+    if shape.faces is None or len(shape.faces) == 0:
+        return np.ones(len(shape))
+    corners = shape.points[shape.faces]  # (F, 3, 3)
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])  # (F, 3)
+    areas = np.linalg.norm(normals, axis=1) / 6  # (F,)
+    weights = np.repeat(areas, 3)  # (3 F,)
+    sums = np.bincount(shape.faces.reshape(-1), weights=weights, minlength=len(shape))  # (N,)
+    return sums.astype(np.float64)
+
+
+def yaw_alone(rotation: FloatArray) -> FloatArray:
+    """(3, 3) the turn about the y axis that comes nearest to a rotation."""
+    angle = np.arctan2(rotation[0, 2] - rotation[2, 0], rotation[0, 0] + rotation[2, 2])
+    cosine, sine = np.cos(angle), np.sin(angle)
+    return np.array([[cosine, 0.0, sine], [0.0, 1.0, 0.0], [-sine, 0.0, cosine]])

@@ -1,0 +1,199 @@
+"""Do both clouds hold the same points? And if so, which is which: exact assignment.
+
+Points that were drawn once and moved with the surface keep their constellations: a few neighbours
+can be laid over their partners by turning them. Points that were drawn apart cannot, however good
+the map, because the partner of each is only near to where it belongs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from scipy.optimize import linear_sum_assignment
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+from torch import Tensor
+
+from ltenet.deformation import DeformationGraph, nearest_rotations
+from ltenet.neighbors import cosine_topk, knn_graph
+from ltenet.transport import nearest_points, squared_distances
+
+#: Points up to which the assignment is exact over all pairs; beyond, over the nearest of each.
+DENSE_POINTS = 4096
+#: Targets of each point, and sources of each target, beyond that.
+_SHORTLIST = 24
+#: Pairs whose features are gathered at a time.
+_BLOCK = 1 << 14
+#: Points of a constellation, and the misfit of the best quarter up to which clouds are the same.
+#: On generated pairs it is 0.1 to 0.5 for the same points, and 0.53 to 0.85 for others.
+_CONSTELLATION, _SAME = 7, 0.5
+#: Misfit at which a match counts a third in polishing, and positional bandwidth of its fit.
+_DOUBT, _SIGMA = 0.4, 0.02
+#: Weight of the likeness of features, against position, once constellations have been seen.
+_LIKENESS = 0.5
+
+
+def constellation_misfit(source: Tensor, images: Tensor) -> Tensor:
+    """How badly each point and its neighbours, turned, lie over their images: (N,).
+
+    Root-mean-square residual of the best rotation of a point's neighbourhood in the (N, 3) source
+    onto the (N, 3) images, relative to the extent of the neighbourhood.
+    """
+    neighbors = knn_graph(source, min(_CONSTELLATION, len(source)))  # (N, k)
+    before, after = source[neighbors], images[neighbors]  # (N, k, 3)
+    before = before - before.mean(dim=1, keepdim=True)
+    after = after - after.mean(dim=1, keepdim=True)
+    turns = nearest_rotations(after.transpose(1, 2) @ before)  # (N, 3, 3)
+    residual = (after - before @ turns.transpose(1, 2)).square().sum(dim=(1, 2))  # (N,)
+    extent = before.square().sum(dim=(1, 2)).clamp_min(torch.finfo(before.dtype).tiny)  # (N,)
+    return (residual / extent).sqrt()
+
+
+def hold_same_points(source: Tensor, images: Tensor) -> bool:
+    """Tell whether a one-to-one map (N, 3) -> (N, 3) joins the same points, without labels.
+
+    The best quarter decides: a map that is wrong somewhere still shows it where it is right.
+    """
+    return float(constellation_misfit(source, images).quantile(0.25)) <= _SAME
+
+
+class Likeness:
+    """Scores of pairs by features: cosines over a temperature, less the best that either has.
+
+    Parameters
+    ----------
+    source_features, target_features
+        (N, D) and (M, D).
+    temperature
+        What cosines are divided by.
+    """
+
+    def __init__(
+        self, source_features: Tensor, target_features: Tensor, *, temperature: float = 0.05
+    ) -> None:
+        self.source = F.normalize(source_features, dim=1)  # (N, D)
+        self.target = F.normalize(target_features, dim=1)  # (M, D)
+        self.temperature = temperature
+        self.source_best = cosine_topk(source_features, target_features, 1).scores[:, 0]  # (N,)
+        self.target_best = cosine_topk(target_features, source_features, 1).scores[:, 0]  # (M,)
+
+    def all_pairs(self) -> Tensor:
+        """Score all pairs: (N, M)."""
+        best = torch.maximum(self.source_best[:, None], self.target_best)  # (N, M)
+        return (self.source @ self.target.T - best) / self.temperature
+
+    def of_pairs(self, rows: Tensor, columns: Tensor) -> Tensor:
+        """Score listed pairs: (E,) for (E,) rows and columns."""
+        cosines = torch.cat(
+            [
+                (self.source[r] * self.target[c]).sum(dim=1)
+                for r, c in zip(rows.split(_BLOCK), columns.split(_BLOCK), strict=True)
+            ]
+        )  # (E,)
+        best = torch.maximum(self.source_best[rows], self.target_best[columns])  # (E,)
+        return (cosines - best) / self.temperature
+
+
+def assign(
+    likeness: Likeness, places: Tensor, target: Tensor, *, sigma: float, share: float = 1.0
+) -> Tensor:
+    """One-to-one map (N,) by likeness and by distance from where the source was bent to.
+
+    Parameters
+    ----------
+    likeness
+        Of the features.
+    places
+        (N, 3) the source on the target.
+    target
+        (M, 3)
+    sigma
+        Positional bandwidth.
+    share
+        Factor of the likeness.
+    """
+    if max(len(places), len(target)) <= DENSE_POINTS:
+        scores = squared_distances(places, target).mul_(-0.5 / sigma**2)  # (N, M)
+        return best_assignment(scores.add_(likeness.all_pairs(), alpha=share))
+    rows, columns, squares = near_pairs(places, target)  # (E,) each
+    scores = share * likeness.of_pairs(rows, columns) - squares / (2 * sigma**2)  # (E,)
+    nearest = nearest_points(places, target, 1).indices[:, 0]  # (N,)
+    return shortlist_assignment(rows, columns, scores, rest=nearest)
+
+
+def best_assignment(scores: Tensor) -> Tensor:
+    """Columns (N,) of the assignment with the largest sum of (N, M) scores.
+
+    With more rows than columns the rows that get none take their best column.
+    """
+    rows, columns = linear_sum_assignment(scores.cpu().numpy(), maximize=True)
+    chosen = scores.argmax(dim=1)  # (N,)
+    chosen[torch.from_numpy(rows).to(chosen.device)] = torch.from_numpy(columns).to(chosen)
+    return chosen
+
+
+def shortlist_assignment(rows: Tensor, columns: Tensor, scores: Tensor, *, rest: Tensor) -> Tensor:
+    """Columns (N,) of the assignment with the largest sum over the pairs that are listed.
+
+    Parameters
+    ----------
+    rows, columns
+        (E,) pairs that may be matched; a pair that is listed twice counts once.
+    scores
+        (E,) of these.
+    rest
+        (N,) column of a row that gets none; taken only where the listed pairs leave no choice.
+    """
+    count, size = len(rest), int(max(int(columns.max()), int(rest.max()))) + 1
+    pairs = torch.stack([rows, columns]).cpu().numpy()  # (2, E)
+    values = scores.double().cpu().numpy()  # (E,)
+    _, first = np.unique(pairs[0] * size + pairs[1], return_index=True)
+    # Each row has a column of its own to fall back on, so that there always is an assignment.
+    # Costs must not be zero: for a sparse matrix that would mean that there is no pair.
+    highest = float(values.max(initial=0.0))
+    span = highest - float(values.min(initial=0.0)) + 1.0
+    cost = np.concatenate([highest - values[first] + 1.0, np.full(count, 2.0 * span + 1.0)])
+    row = np.concatenate([pairs[0, first], np.arange(count)])
+    column = np.concatenate([pairs[1, first], size + np.arange(count)])
+    matrix = coo_matrix((cost, (row, column)), shape=(count, size + count)).tocsr()
+    chosen = torch.from_numpy(min_weight_full_bipartite_matching(matrix)[1].astype(np.int64))
+    chosen = chosen.to(rest.device)  # (N,)
+    return torch.where(chosen < size, chosen, rest)
+
+
+def near_pairs(places: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Pairs worth assigning: rows (E,), columns (E,) and squared distances (E,).
+
+    The nearest targets of each of (N, 3) places, and the nearest places of each of (M, 3) targets.
+    """
+    there = nearest_points(places, target, min(_SHORTLIST, len(target)))  # (N, k)
+    back = nearest_points(target, places, min(_SHORTLIST, len(places)))  # (M, k)
+    own = torch.arange(len(places), device=places.device)[:, None].expand_as(there.indices)
+    other = torch.arange(len(target), device=places.device)[:, None].expand_as(back.indices)
+    return (
+        torch.cat([own.flatten(), back.indices.flatten()]),
+        torch.cat([there.indices.flatten(), other.flatten()]),
+        torch.cat([there.squares.flatten(), back.squares.flatten()]),
+    )
+
+
+def polish(
+    likeness: Likeness, source: Tensor, target: Tensor, indices: Tensor, *, rounds: int = 2
+) -> Tensor:
+    """Improve a one-to-one map (N,): let points whose constellations fit correct their neighbours.
+
+    Each round bends the source onto the target by the matches that fit, adds what the neighbours'
+    matches still lack, and assigns again.
+    """
+    graph = DeformationGraph(source, 100, rigidity=0.1)
+    neighbors = knn_graph(source, min(8, len(source)))  # (N, k)
+    for _ in range(rounds):
+        images = target[indices]  # (N, 3)
+        misfit = constellation_misfit(source, images)  # (N,)
+        trust = torch.exp(-(misfit / _DOUBT).square()) + 1e-3  # (N,)
+        bent = graph.fit(images, trust, stiffness=10 * _SIGMA**2, rounds=3)  # (N, 3)
+        share = trust[neighbors][..., None]  # (N, k, 1)
+        lacking = (share * (images - bent)[neighbors]).sum(dim=1) / (share.sum(dim=1) + 0.5)
+        indices = assign(likeness, bent + lacking, target, sigma=_SIGMA, share=_LIKENESS)
+    return indices

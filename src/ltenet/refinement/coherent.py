@@ -1,0 +1,102 @@
+"""Smooth deformation: the source is bent onto the target, see `ltenet.coherence`.
+
+How firmly it should bend depends on how far the features can be trusted, which nobody knows
+beforehand. So several are tried, and the energy of the map decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from ltenet.coherence import CoherenceConfig, CoherentMap, refine_coherently
+from ltenet.refinement.assignment import Likeness, assign, hold_same_points, polish
+from ltenet.refinement.nearest import keep
+from ltenet.refinement.pair import EmbeddedPair, Options, Proposal, Task
+from ltenet.transport import spread_sample
+
+#: Tried where nothing is given: weak features need a firm shape, good ones a soft one.
+STIFFNESSES = (100.0, 10.0, 1.0)
+#: Larger shapes choose on samples of this size.
+_TRIAL_POINTS = 2048
+
+
+def bend(task: Task) -> Proposal:
+    """Bend the source onto the target; one to one where both hold the same points."""
+    pair, options = task.pair, task.options
+    best = _firmest(pair, options)
+    same, indices = match_one_to_one(task, best.deformed)
+    if same and task.improves(indices):
+        return Proposal(indices, confidence=best.confidence, same_points=True)
+    if not best.accepted:
+        return keep(task)
+    return Proposal(best.indices, best.positions, best.confidence)
+
+
+def match_one_to_one(task: Task, deformed: Tensor) -> tuple[bool, Tensor]:
+    """Whether both clouds hold the same points, and which is which (N,) if so.
+
+    Parameters
+    ----------
+    task
+        With "auto", shapes of one size are tested; see `assignment`.
+    deformed
+        (N, 3) the source bent onto the target.
+    """
+    pair, wanted = task.pair, task.options.one_to_one
+    source, target = pair.source_points, pair.target_points
+    if wanted is False or (wanted == "auto" and len(source) != len(target)):
+        return False, task.start
+    likeness = Likeness(pair.source_features, pair.target_features)
+    indices = assign(likeness, deformed, target, sigma=0.02)  # (N,)
+    if wanted == "auto" and not hold_same_points(source, target[indices]):
+        return False, task.start
+    return True, polish(likeness, source, target, indices)
+
+
+def holds_same_points(task: Task) -> bool:
+    """Whether the map is to be one to one: as was asked for, or as a quick refinement shows."""
+    pair, wanted = task.pair, task.options.one_to_one
+    if wanted != "auto":
+        return wanted
+    if len(pair.source_points) != len(pair.target_points):
+        return False
+    bent = _refined(pair, CoherenceConfig(stiffness=STIFFNESSES[1])).deformed  # (N, 3)
+    likeness = Likeness(pair.source_features, pair.target_features)
+    indices = assign(likeness, bent, pair.target_points, sigma=0.02)  # (N,)
+    return hold_same_points(pair.source_points, pair.target_points[indices])
+
+
+def _firmest(pair: EmbeddedPair, options: Options) -> CoherentMap:
+    """Refine with the stiffness whose map has the lowest energy."""
+    if options.coherence is not None:
+        return _refined(pair, options.coherence)
+    configs = [CoherenceConfig(stiffness=stiffness) for stiffness in STIFFNESSES]
+    if max(len(pair.source_points), len(pair.target_points)) <= _TRIAL_POINTS:
+        return min((_refined(pair, config) for config in configs), key=_energy)
+    rows = spread_sample(pair.source_points, _TRIAL_POINTS)  # (n,)
+    columns = spread_sample(pair.target_points, _TRIAL_POINTS)  # (m,)
+    sample = EmbeddedPair(
+        pair.source_points[rows],
+        pair.target_points[columns],
+        pair.source_features[rows],
+        pair.target_features[columns],
+    )
+    return _refined(pair, min(configs, key=lambda config: _energy(_refined(sample, config))))
+
+
+def _refined(pair: EmbeddedPair, config: CoherenceConfig) -> CoherentMap:
+    # Which of the same points is which is decided afterwards, where that has been tested.
+    return refine_coherently(
+        pair.source_points,
+        pair.target_points,
+        pair.source_features,
+        pair.target_features,
+        replace(config, one_to_one=False),
+    )
+
+
+def _energy(result: CoherentMap) -> float:
+    return result.scores.energy if torch.isfinite(result.deformed).all() else float("inf")

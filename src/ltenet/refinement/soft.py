@@ -1,0 +1,53 @@
+"""Soft partners: a few target points whose weighted mean is where a source point belongs."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ltenet.graph import NeighborGraph
+from ltenet.neighbors import TopK
+from ltenet.transforms import simplex_projection
+from ltenet.transport import nearest_points
+
+#: Steps of the projected gradient, and how much a far neighbour costs against a wrong mean.
+_STEPS, _FAR = 100, 1e-3
+
+
+def weighted_mean(points: Tensor, soft: TopK) -> Tensor:
+    """(N, 3) mean places of soft partners among (M, 3) points."""
+    return NeighborGraph(soft.indices, len(points)).sum(points, soft.scores.to(points.dtype))
+
+
+def by_likeness(nearest: TopK, temperature: float) -> TopK:
+    """Weights (N, K) of the nearest features: softmax of their cosines over a temperature.
+
+    On pairs that were sampled apart this comes nearer to the truth than the locally linear weights
+    of training do; docs/refinement.md has the figures.
+    """
+    return TopK(nearest.indices, (nearest.scores / temperature).softmax(dim=1))  # (N, K) each
+
+
+def around(places: Tensor, target: Tensor, k: int) -> TopK:
+    """Weights (N, K) of the nearest target points whose mean is nearest to (N, 3) places.
+
+    None is negative: a colour or a label made with them is one that the target has. Minimises
+    ``|place - sum_k w_k y_k|^2 + 0.001 sum_k w_k |place - y_k|^2`` over the simplex by accelerated
+    projected gradients; the second part takes near points where several sets do as well.
+    """
+    nearest = nearest_points(places, target, min(k, len(target)))  # (N, K)
+    offsets = target[nearest.indices] - places[:, None]  # (N, K, 3)
+    gram = offsets @ offsets.transpose(1, 2)  # (N, K, K)
+    trace = gram.diagonal(dim1=1, dim2=2).sum(dim=1)[:, None]  # (N, 1), bounds the eigenvalues
+    scale = 1 / trace.clamp_min(torch.finfo(trace.dtype).tiny)  # (N, 1)
+    gram, cost = gram * scale[..., None], 0.5 * _FAR * nearest.squares * scale  # (N, K, K), (N, K)
+    weights = torch.zeros_like(cost)  # (N, K)
+    weights[:, 0] = 1.0
+    ahead, pace = weights, 1.0
+    for _ in range(_STEPS):
+        slope = (gram @ ahead[..., None])[..., 0] + cost  # (N, K)
+        moved = simplex_projection(ahead - slope)  # (N, K)
+        quicker = 0.5 * (1 + (1 + 4 * pace * pace) ** 0.5)
+        ahead = moved + ((pace - 1) / quicker) * (moved - weights)  # (N, K)
+        weights, pace = moved, quicker
+    return TopK(nearest.indices, weights / weights.sum(dim=1, keepdim=True))

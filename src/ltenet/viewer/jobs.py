@@ -1,0 +1,216 @@
+"""The app's queue: one pair after the other, in a process that can be ended at any time."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import queue
+import secrets
+import shutil
+import threading
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Literal
+
+from ltenet.errors import UsageError
+from ltenet.viewer.work import DOWNLOADS, Order, serve_orders
+
+#: Jobs that may wait, and finished ones that are kept.
+WAITING_LIMIT = 8
+KEPT_LIMIT = 12
+
+State = Literal["queued", "running", "done", "failed", "cancelled"]
+
+
+@dataclass
+class Job:
+    """One pair on its way.
+
+    Attributes
+    ----------
+    id
+        Random name; also that of its folder.
+    order
+        What to do.
+    state
+        Where it is.
+    stages
+        Share that is done of each stage, in the order in which they began.
+    message
+        Why it failed.
+    """
+
+    id: str
+    order: Order
+    state: State = "queued"
+    stages: dict[str, float] = field(default_factory=dict)
+    message: str = ""
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+    def described(self) -> dict[str, Any]:
+        """Return what the page is told."""
+        offered = self.order.output / "offered.json"
+        names = json.loads(offered.read_text(encoding="utf-8")) if self.state == "done" else []
+        return {
+            "id": self.id,
+            "state": self.state,
+            "source": self.order.source_name,
+            "target": self.order.target_name,
+            "stages": [{"name": name, "share": share} for name, share in self.stages.items()],
+            "message": self.message,
+            "downloads": [{"name": name, "title": DOWNLOADS[name]} for name in names],
+        }
+
+
+class Jobs:
+    """All jobs, and the thread that works them off.
+
+    Parameters
+    ----------
+    folder
+        Where each job gets a folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._jobs: dict[str, Job] = {}
+        self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._worker = _Worker()
+        self._thread = threading.Thread(target=self._work_off, name="ltenet-jobs", daemon=True)
+        self._thread.start()
+
+    def add(
+        self,
+        source: Path,
+        target: Path,
+        *,
+        source_name: str,
+        target_name: str,
+        model: str,
+        effort: str,
+    ) -> Job:
+        """Queue a pair."""
+        with self._lock:
+            waiting = sum(job.state == "queued" for job in self._jobs.values())
+            if waiting >= WAITING_LIMIT:
+                raise UsageError(
+                    f"{waiting} pairs are waiting already; fewer are needed; "
+                    "cancel one, or wait until one is done"
+                )
+            self._forget_old_ones()
+            name = secrets.token_hex(8)
+            output = self._folder / name
+            output.mkdir()
+            job = Job(name, Order(source, target, source_name, target_name, model, effort, output))
+            self._jobs[name] = job
+        self._queue.put(job)
+        return job
+
+    def get(self, name: str) -> Job | None:
+        """Return the job of that name, if there is one."""
+        return self._jobs.get(name)
+
+    def all(self) -> list[Job]:
+        """Return every job, oldest first."""
+        return list(self._jobs.values())
+
+    def cancel(self, job: Job) -> None:
+        """Stop a job wherever it is."""
+        job.stopped.set()
+        with self._lock:
+            if job.state == "queued":
+                self._finish(job, "cancelled")
+
+    def close(self) -> None:
+        """Stop everything."""
+        for job in self.all():
+            job.stopped.set()
+        self._queue.put(None)
+        self._thread.join(timeout=10)
+        self._worker.stop()
+
+    def _work_off(self) -> None:
+        self._worker.start()  # so that the first user does not wait for torch
+        while (job := self._queue.get()) is not None:
+            with self._lock:
+                if job.stopped.is_set():
+                    if job.state == "queued":
+                        self._finish(job, "cancelled")
+                    continue
+                job.state = "running"
+            state, message = self._worker.work(job)
+            with self._lock:
+                job.message = message
+                self._finish(job, state)
+
+    def _finish(self, job: Job, state: State) -> None:
+        job.order.source.unlink(missing_ok=True)
+        job.order.target.unlink(missing_ok=True)
+        if state != "done":
+            shutil.rmtree(job.order.output, ignore_errors=True)
+        job.state = state
+
+    def _forget_old_ones(self) -> None:
+        finished = [job for job in self._jobs.values() if job.state not in ("queued", "running")]
+        for job in finished[: max(0, len(finished) - KEPT_LIMIT + 1)]:
+            shutil.rmtree(job.order.output, ignore_errors=True)
+            del self._jobs[job.id]
+
+
+class _Worker:
+    """The process; it stays for the next job, and is replaced after one that was cancelled."""
+
+    def __init__(self) -> None:
+        self._process: multiprocessing.process.BaseProcess | None = None
+        self._connection: Connection | None = None
+
+    def start(self) -> Connection:
+        if self._process is None or not self._process.is_alive() or self._connection is None:
+            self.stop()
+            # A fresh interpreter: a copy of this one would hold its threads' locks.
+            context = multiprocessing.get_context("spawn")
+            self._connection, other = context.Pipe()
+            self._process = context.Process(target=serve_orders, args=(other,), daemon=True)
+            self._process.start()
+            other.close()
+        return self._connection
+
+    def work(self, job: Job) -> tuple[State, str]:
+        """Let the process do a job, and note its stages."""
+        try:
+            connection = self.start()
+            connection.send(job.order)
+            while True:
+                if job.stopped.is_set():
+                    self.stop()
+                    return "cancelled", ""
+                if not connection.poll(0.1):
+                    continue
+                match connection.recv():
+                    case ("stage", name, share):
+                        # Some stages run once for each shape: what was full begins anew.
+                        job.stages[name] = float(share)
+                    case ("done",):
+                        return "done", ""
+                    case ("failed", message):
+                        return "failed", str(message)
+        except (EOFError, OSError):
+            self.stop()
+            if job.stopped.is_set():
+                return "cancelled", ""
+            return "failed", "the worker has ended, perhaps for lack of memory; try smaller shapes"
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.join(timeout=5)
+            if self._process.is_alive():
+                self._process.kill()
+                self._process.join()
+            self._process.close()
+            self._process = None
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

@@ -1,0 +1,152 @@
+"""What the app's worker process does: read two files, match them, write what the page shows."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from ltenet.correspondence import Correspondence
+from ltenet.errors import InputError, LTENetError
+from ltenet.io import load, save
+from ltenet.shape import Shape
+from ltenet.viewer.colors import color_frame, position_colors
+from ltenet.viewer.page import inert_json, report_html
+from ltenet.viewer.scene import build_scene
+from ltenet.viewer.uploads import POINT_LIMIT, check_file
+
+#: Points of each shape that are embedded: the longer it may take, the more.
+EFFORTS = {"fine": 4096, "quick": 1024}
+
+Tell = Callable[[str, float], None]
+
+#: What a finished job offers, by name, and what the browser calls it when it saves it.
+DOWNLOADS = {
+    "map.npz": "Map with everything (.npz)",
+    "map.txt": "Map as numbers (.txt)",
+    "source_colored.ply": "Source, coloured by the map (.ply)",
+    "target_colored.ply": "Target, coloured (.ply)",
+    "source_wrapped.ply": "Source, wrapped onto the target (.ply)",
+    "report.html": "Report (.html)",
+}
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Order:
+    """One pair to match.
+
+    Attributes
+    ----------
+    source, target
+        The uploaded files.
+    source_name, target_name
+        What to call them.
+    model
+        Weights, or "auto".
+    effort
+        One of `EFFORTS`.
+    output
+        Folder for the results.
+    """
+
+    source: Path
+    target: Path
+    source_name: str
+    target_name: str
+    model: str
+    effort: str
+    output: Path
+
+
+def serve_orders(connection: Connection) -> None:
+    """Work off orders that come through the pipe until it is closed; the process's main function.
+
+    Answers are ("stage", name, share), and at the end ("done",) or ("failed", message).
+    """
+    import torch  # noqa: F401 - read while nobody waits for it
+
+    connection.send(("ready",))
+    while True:
+        try:
+            order = connection.recv()
+        except (EOFError, KeyboardInterrupt):
+            return
+        try:
+            work(order, lambda stage, share: connection.send(("stage", stage, share)))
+            answer: tuple[str, ...] = ("done",)
+        except LTENetError as error:
+            answer = ("failed", str(error))
+        except MemoryError:
+            answer = ("failed", "the memory is full; smaller shapes are needed; reduce them first")
+        except KeyboardInterrupt:
+            return
+        except Exception as error:
+            logger.exception("the app's worker")
+            answer = ("failed", f"unexpected {type(error).__name__}: {error}")
+        connection.send(answer)
+
+
+def work(order: Order, tell: Tell) -> None:
+    """Match one pair and write the results."""
+    from ltenet.matching import MatchConfig, Matcher
+
+    tell("read", 0.0)
+    source = _read(order.source, order.source_name)
+    tell("read", 0.5)
+    target = _read(order.target, order.target_name)
+    tell("read", 1.0)
+    matcher = Matcher(MatchConfig(model=order.model, points=EFFORTS[order.effort]), progress=tell)
+    correspondence = matcher.match(source, target)
+    write_results(source, target, correspondence, order.output, tell)
+
+
+def write_results(
+    source: Shape, target: Shape, correspondence: Correspondence, folder: Path, tell: Tell
+) -> None:
+    """Write the scene and `DOWNLOADS`; the wrapped mesh only where the map allows it."""
+    from ltenet.transferring.transfer import transfer
+
+    tell("write", 0.0)
+    scene = build_scene(source, target, correspondence)
+    (folder / "scene.json").write_text(inert_json(scene.description), encoding="utf-8")
+    (folder / "scene.bin").write_bytes(scene.arrays.blob)
+    (folder / "report.html").write_text(report_html(scene), encoding="utf-8", newline="\n")
+    correspondence.save(folder / "map.npz", force=True)
+    correspondence.save(folder / "map.txt", force=True)
+    frame = color_frame(target.points)
+    carried = position_colors(correspondence.positions(target), frame)  # (N, 3)
+    own = position_colors(target.points, frame)  # (M, 3)
+    save(replace(source, colors=carried), folder / "source_colored.ply", force=True)
+    save(replace(target, colors=own), folder / "target_colored.ply", force=True)
+    tell("write", 1.0)
+    tell("wrap", 0.0)
+    try:
+        wrapped = transfer(correspondence, source, what="deformation", onto=target)
+    except InputError as error:
+        logger.warning("not wrapped: %s", error)
+    else:
+        if isinstance(wrapped, Shape):
+            save(wrapped, folder / "source_wrapped.ply", force=True)
+    tell("wrap", 1.0)
+    offered = [name for name in DOWNLOADS if (folder / name).is_file()]
+    (folder / "offered.json").write_text(json.dumps(offered), encoding="utf-8")
+
+
+def _read(path: Path, name: str) -> Shape:
+    check_file(path)
+    try:
+        shape = load(path)
+    except InputError as error:
+        # The browser's user knows the file by its own name, not by ours.
+        raise InputError(str(error).replace(str(path), name).replace(path.stem, name)) from None
+    if len(shape) > POINT_LIMIT:
+        raise InputError(
+            f"{name}: {len(shape):,} points came; at most {POINT_LIMIT:,} are allowed here; "
+            "reduce the shape, or match it with `ltenet match`"
+        )
+    return replace(shape, name=name)

@@ -1,0 +1,247 @@
+"""The app as its user meets it: two files in, a map out; and who is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from chromium import Browser
+
+from ltenet.correspondence import Correspondence
+from ltenet.io import load, save
+from ltenet.shape import Shape
+
+pytest.importorskip(
+    "uvicorn", reason="the app's server is not installed: pip install 'ltenet[app]'"
+)
+pytest.importorskip("starlette", reason="the app's server is not installed")
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+class Served(NamedTuple):
+    """A running app, and a way to ask it."""
+
+    address: str
+    token: str
+    process: subprocess.Popen[str]
+    temporary: Path
+
+    def ask(
+        self, path: str, *, method: str = "GET", body: bytes | None = None, **headers: str
+    ) -> tuple[int, bytes]:
+        sent = {
+            "X-Ltenet-Token": self.token,
+            **{k.replace("_", "-"): v for k, v in headers.items()},
+        }
+        request = urllib.request.Request(
+            self.address + path, data=body, method=method, headers=sent
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, answer.read()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read()
+
+    def json(self, path: str, **more: Any) -> Any:
+        return json.loads(self.ask(path, **more)[1])
+
+    def upload(self, name: str, content: bytes) -> str:
+        answer = self.json(f"api/files?name={name}", method="PUT", body=content)
+        return str(answer["id"])
+
+    def add(self, source: str, target: str) -> str:
+        order = {"source": source, "target": target, "model": "human", "effort": "quick"}
+        return str(self.json("api/jobs", method="POST", body=json.dumps(order).encode())["id"])
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    temporary = tmp_path_factory.mktemp("app")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ltenet", "app", "--no-browser"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(temporary), "OMP_NUM_THREADS": "1"},
+    )
+    assert process.stderr is not None
+    match = re.search(r"(http://127\.0\.0\.1:\d+/)#(\S+)", process.stderr.readline())
+    assert match is not None
+    served = Served(match[1], match[2], process, temporary)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            served.ask("api/about")
+            break
+        except urllib.error.URLError:
+            time.sleep(0.1)
+    yield served
+    process.send_signal(signal.SIGINT)
+    try:
+        process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert list(temporary.glob("ltenet-app-*")) == []  # no file is left behind
+
+
+@pytest.fixture(scope="module")
+def small(
+    people: tuple[Shape, Shape], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Path]:
+    """Two small clouds; the name of the first one is hostile."""
+    folder = tmp_path_factory.mktemp("files")
+    rows = np.arange(0, len(people[0]), 4)
+    paths = folder / f"{HOSTILE}.ply", folder / "sitter.ply"
+    for shape, path in zip(people, paths, strict=True):
+        save(shape.subset(rows), path)
+    return paths
+
+
+def finished(app: Served, job: str, seconds: float = 180) -> dict[str, Any]:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        state: dict[str, Any] = app.json(f"api/jobs/{job}")
+        if state["state"] not in ("queued", "running"):
+            return state
+        time.sleep(0.1)
+    raise AssertionError(f"not finished within {seconds} s: {state}")
+
+
+def test_upload_explore_download(
+    app: Served, browser: Browser, small: tuple[Path, Path], tmp_path: Path, screenshots: Path
+) -> None:
+    page = browser.open(f"{app.address}#{app.token}")
+    page.wait_for("window.ltenet && window.ltenet.ready")
+    assert app.token not in page.run("location.href")
+    page.screenshot(screenshots / "app.png")
+    page.choose_file("#file-source", small[0])
+    page.choose_file("#file-target", small[1])
+    page.run("document.querySelector('#model').value = 'human'")
+    page.run("document.querySelector('#effort').value = 'quick'")
+    page.wait_for("!document.querySelector('.primary').disabled")
+    page.click_on(".primary")
+    page.wait_for("!!document.querySelector('.job')")
+    page.screenshot(screenshots / "app_job.png")
+    page.wait_for("!!window.ltenet.viewer", seconds=240)
+    shares = page.run("window.ltenet.viewer.stage.coverage()")
+    assert min(shares.values()) > 0.02
+    assert page.run("document.querySelector('.label b').textContent") == HOSTILE
+    assert page.run("document.querySelectorAll('img').length") == 0
+    page.screenshot(screenshots / "app_viewer.png")
+    page.call("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    for name in ("map.npz", "report.html"):
+        page.click_on(f"[data-name='{name}']")
+        deadline = time.monotonic() + 60
+        while not (tmp_path / name).is_file() and time.monotonic() < deadline:
+            page.run("new Promise((done) => setTimeout(done, 50))")
+    source, target = (load(path) for path in small)
+    found = Correspondence.load(tmp_path / "map.npz", source=source, target=target)
+    right = np.linalg.norm(found.positions() - target.points, axis=1) < 0.1 * target.diameter
+    assert right.mean() > 0.6
+    assert HOSTILE not in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert all(url.startswith((app.address, "data:", "blob:")) for url in page.requests)
+    assert page.errors == []
+    page.close()
+
+
+def test_results_are_complete_and_inputs_removed(app: Served, small: tuple[Path, Path]) -> None:
+    job = app.add(*(app.upload(f"shape{n}.ply", path.read_bytes()) for n, path in enumerate(small)))
+    state = finished(app, job)
+    assert state["state"] == "done", state["message"]
+    stages = [stage["name"] for stage in state["stages"]]
+    assert stages[0] == "read"
+    assert {"embed", "refine", "write"} <= set(stages)
+    assert all(stage["share"] == 1.0 for stage in state["stages"])
+    offered = [file["name"] for file in state["downloads"]]
+    assert {"map.npz", "map.txt", "source_colored.ply", "report.html"} <= set(offered)
+    for name in offered:
+        status, content = app.ask(f"api/jobs/{job}/{name}")
+        assert status == 200
+        assert content
+    assert list(app.temporary.glob("ltenet-app-*/uploads/*")) == []
+
+
+def test_two_jobs_queue_and_cancel_works(app: Served, small: tuple[Path, Path]) -> None:
+    contents = [path.read_bytes() for path in small]
+    jobs = [
+        app.add(app.upload("a.ply", contents[0]), app.upload("b.ply", contents[1])) for _ in "12"
+    ]
+    states = [app.json(f"api/jobs/{job}")["state"] for job in jobs]
+    assert states[1] == "queued"
+    assert app.ask(f"api/jobs/{jobs[1]}", method="DELETE")[0] == 200
+    assert finished(app, jobs[1])["state"] == "cancelled"
+    app.ask(f"api/jobs/{jobs[0]}", method="DELETE")
+    assert finished(app, jobs[0])["state"] == "cancelled"
+    # The worker that was ended has a successor.
+    again = app.add(app.upload("a.ply", contents[0]), app.upload("b.ply", contents[1]))
+    assert finished(app, again)["state"] == "done"
+
+
+def test_a_damaged_file_fails_with_its_own_name(app: Served, small: tuple[Path, Path]) -> None:
+    good = app.upload("good.ply", small[1].read_bytes())
+    cut = app.upload("cut%20off.ply", small[1].read_bytes()[:-100])
+    state = finished(app, app.add(cut, good))
+    assert state["state"] == "failed"
+    assert "cut off" in state["message"]
+    assert "/" not in state["message"].split(";")[0]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"X_Ltenet_Token": "wrong"}, 401),
+        ({"X_Ltenet_Token": ""}, 401),
+        ({"Host": "evil.example"}, 421),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Sec_Fetch_Site": "cross-site"}, 403),
+    ],
+)
+def test_strangers_are_refused(app: Served, headers: dict[str, str], status: int) -> None:
+    assert app.ask("api/jobs", **headers)[0] == status
+    assert app.ask("api/files?name=a.ply", method="PUT", body=b"ply", **headers)[0] == status
+
+
+def test_the_page_needs_no_token_but_our_name(app: Served) -> None:
+    assert app.ask("", X_Ltenet_Token="")[0] == 200
+    assert app.ask("", Host="evil.example")[0] == 421
+    with urllib.request.urlopen(app.address, timeout=30) as answer:
+        headers = answer.headers
+    assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Cache-Control"] == "no-store"
+    assert headers["Server"] is None
+
+
+def test_odd_requests_are_refused(app: Served) -> None:
+    assert app.ask("api/files?name=a.exe", method="PUT", body=b"MZ")[0] == 400
+    assert app.ask("api/files?name=a.ply", method="PUT", body=b"MZ")[0] == 400
+    assert app.ask("api/jobs", method="POST", body=b"[]")[0] == 400
+    assert app.ask("api/jobs", method="POST", body=b"{" * 20_000)[0] == 400
+    order = json.dumps({"source": "../../etc/passwd", "target": ["x"]}).encode()
+    assert app.ask("api/jobs", method="POST", body=order)[0] == 400
+    assert app.ask("api/jobs/nobody")[0] == 404
+    assert app.ask("api/jobs/nobody/map.npz")[0] == 404
+    assert app.ask("api/jobs/nobody/..%2f..%2fetc%2fpasswd")[0] == 404
+    assert list(app.temporary.glob("ltenet-app-*/uploads/*")) == []
+
+
+def test_without_the_key_the_page_says_so(app: Served, browser: Browser) -> None:
+    page = browser.open(app.address)
+    page.wait_for("!!document.querySelector('.failure')")
+    assert "key" in page.run("document.querySelector('.failure').textContent")
+    page.close()

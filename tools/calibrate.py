@@ -1,0 +1,155 @@
+"""Fit how likely a match is right, on generated shapes, and write it beside the weights.
+
+    python -m tools.calibrate human --write
+    python -m tools.calibrate human
+
+The first command fits and writes `calibration.json` into the package, the second only measures
+what is there, on other shapes. In half of the pairs both shapes have lost up to half of their surface. Printed are
+the expected calibration error (ten bins of equal width, weighted by their points), and how well
+the probability tells points without a partner (AUC).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+
+from ltenet.confidence import Calibration, evidence
+from ltenet.data.augmentation import Augmentation, random_rotation
+from ltenet.data.pairs import largest_distance
+from ltenet.data.training_pairs import PairConfig, TrainingPairs
+from ltenet.matching import MatchConfig, Matcher
+from ltenet.model import find_weights
+from ltenet.shape import FloatArray, Shape
+
+RIGHT = 0.05  # of the diameter
+KNOTS = 20
+FIT_SEED, TEST_SEED = 11, 12
+
+
+class Sample(NamedTuple):
+    """Points of many pairs.
+
+    Attributes
+    ----------
+    columns
+        (P, 6) evidence.
+    right
+        (P,) whether the match was right.
+    partner
+        (P,) whether there was anything to match with.
+    partial
+        (P,) whether a part of that target was missing.
+    """
+
+    columns: FloatArray
+    right: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+    partner: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+    partial: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+
+
+def draw(what: str, model: str, count: int, seed: int) -> Sample:
+    """Match generated pairs and look which points are right."""
+    detail = {"human": 1.0, "animal": 4.0}[what]
+    rows = []
+    for partial in (False, True):
+        augmentation = Augmentation(
+            noise=0.002, density=3.0, detail=detail, crop=0.5 if partial else 0.0
+        )
+        config = PairConfig(
+            what=what,  # type: ignore[arg-type]
+            points=(640, 1024),
+            equal_counts=False,
+            augmentation=augmentation,
+        )
+        pairs = TrainingPairs(config, seed, "validation")
+        matcher = Matcher(MatchConfig(model=model, threshold=0.0))
+        for index in range(count // 2):
+            pair = pairs.draw(index)
+            rng = np.random.default_rng([seed, index, partial])
+            turn = random_rotation("any", rng)
+            source = Shape(pair.source @ turn.T, name="source")
+            target = Shape(pair.target.astype(np.float64), name="target")
+            best = matcher.choose(matcher.prepare(source), matcher.prepare(target))
+            places = best.refined.positions.double().numpy()  # (N, 3)
+            back = np.linalg.inv(best.target.matrix)
+            places = places @ back[:3, :3].T + back[:3, 3]
+            errors = np.linalg.norm(places - pair.source_truth, axis=1)  # (N,)
+            right = (errors <= RIGHT * largest_distance(target.points)) & pair.source_known
+            rows.append(
+                (
+                    evidence(best.pair, best.refined),
+                    right,
+                    pair.source_known,
+                    np.full(len(right), partial),
+                )
+            )
+            print(f"\r{index + 1} of {count // 2}", end="", file=sys.stderr, flush=True)
+    return Sample(*(np.concatenate(column) for column in zip(*rows, strict=True)))
+
+
+def fit(sample: Sample) -> Calibration:
+    """Weigh the evidence, then bring its values to the observed shares."""
+    centre, spread = sample.columns.mean(axis=0), sample.columns.std(axis=0) + 1e-9
+    model = LogisticRegression(C=1.0, max_iter=500)
+    model.fit((sample.columns - centre) / spread, sample.right)
+    weights = model.coef_[0] / spread
+    bias = float(model.intercept_[0] - weights @ centre)
+    plain = Calibration(tuple(weights.tolist()), bias)
+    values = plain.estimate(sample.columns)
+    curve = IsotonicRegression(out_of_bounds="clip").fit(values, sample.right)
+    knots = np.unique(np.quantile(values, np.linspace(0, 1, KNOTS)).round(6))
+    shares = np.maximum.accumulate(curve.predict(knots)).round(6)
+    return Calibration(plain.weights, bias, tuple(knots.tolist()), tuple(shares.tolist()))
+
+
+def measure(calibration: Calibration, sample: Sample) -> dict[str, float]:
+    """Figures of a calibration on a sample."""
+    estimates = calibration.estimate(sample.columns)  # (P,)
+    bins = np.minimum((10 * estimates).astype(int), 9)  # (P,)
+    gaps = [
+        abs(estimates[bins == b].mean() - sample.right[bins == b].mean()) * (bins == b).mean()
+        for b in range(10)
+        if (bins == b).any()
+    ]
+    missing = sample.partial
+    return {
+        "points": len(estimates),
+        "right": float(sample.right.mean()),
+        "expected_calibration_error": float(sum(gaps)),
+        "auc_right": float(roc_auc_score(sample.right, estimates)),
+        "auc_partner": float(roc_auc_score(sample.partner[missing], estimates[missing])),
+    }
+
+
+def main() -> None:
+    """Fit if asked to, then measure on other shapes."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("model", help="name or folder of weights")
+    parser.add_argument("--what", choices=("human", "animal"), help="by default that of the name")
+    parser.add_argument("--pairs", type=int, default=120)
+    parser.add_argument("--write", action="store_true", help="fit and write the calibration")
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    what = options.what or options.model.split("-")[0]
+    folder = find_weights(options.model)
+    if options.write:
+        fit(draw(what, options.model, options.pairs, FIT_SEED)).save_pretrained(folder, force=True)
+    figures = measure(
+        Calibration.from_pretrained(folder),
+        draw(what, options.model, options.pairs, TEST_SEED),
+    )
+    print(json.dumps({"model": options.model, "pairs": options.pairs, **figures}, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+// The two shapes as the stage draws them: floats in display units, one entry per point.
+
+/**
+ * @typedef {object} ShapeModel
+ * @property {string} side "source" or "target"
+ * @property {string} name
+ * @property {number} count
+ * @property {Float32Array} points (3 N) in display units: the box's half diagonal is 1
+ * @property {Uint32Array|null} faces (3 F)
+ * @property {Float32Array} place (3 N) where each point lies on the target, in the target's units
+ * @property {Uint8Array} matched (N) 1 where there is a partner
+ * @property {Int32Array} partner (N) point of the other shape, -1 without one
+ * @property {Object<string, Float32Array>} scalars (N) each, NaN where there is no value
+ */
+
+export function buildModel(description, arrays) {
+  const frames = { source: frameOf(description.source), target: frameOf(description.target) };
+  const source = baseShape("source", description, arrays, frames.source);
+  const target = baseShape("target", description, arrays, frames.target);
+
+  source.partner = minusOne(arrays.partner);
+  target.partner = minusOne(arrays.back);
+  source.matched = Uint8Array.from(source.partner, (i) => (i >= 0 ? 1 : 0));
+  target.matched = Uint8Array.from(target.partner, (i) => (i >= 0 ? 1 : 0));
+  target.place = target.points;
+  source.place = placesOf(source, target, arrays, description, frames.target);
+  source.truth = arrays.truth ? minusOne(arrays.truth) : null;
+
+  for (const [name, top] of Object.entries(description.ranges)) {
+    source.scalars[name] = Float32Array.from(arrays[name], (q) => (q ? ((q - 1) / 65534) * 4 * top : NaN));
+    target.scalars[name] = Float32Array.from(target.partner, (i) => (i >= 0 ? source.scalars[name][i] : NaN));
+  }
+  carry(source, target, "colors", 3);
+  carry(source, target, "labels", 1);
+
+  const { middle, reach } = description.color_frame;
+  return {
+    description,
+    source,
+    target,
+    rotation: description.rotation,
+    turned: description.turned,
+    colorFrame: {
+      middle: middle.map((v, i) => (v - frames.target.centre[i]) * frames.target.scale),
+      reach: reach.map((v) => v * frames.target.scale),
+    },
+    modes: modesOf(description, source, target),
+  };
+}
+
+/** What can be shown, in the order of the keys 1, 2, 3, ... */
+function modesOf(description, source, target) {
+  const modes = [
+    { id: "map", name: "Map", note: "The target is coloured by position. Each source point wears the colour of its partner." },
+    { id: "pattern", name: "Texture", note: "A woven pattern of the target, carried to the source. Where it tears or smears, so does the map." },
+  ];
+  if (description.ranges.confidence !== undefined) {
+    modes.push({ id: "confidence", name: "Confidence", scalar: true, note: "How likely each partner is right." });
+  }
+  if (description.ranges.error !== undefined) {
+    modes.push({ id: "error", name: "Error", scalar: true, note: "Distance from the partner to the true one, as a share of the target's diameter." });
+  }
+  modes.push({ id: "distance", name: "Distance", scalar: true, note: "How far each point travels to its partner when the shapes are laid upon each other." });
+  if (source.labels || target.labels) {
+    modes.push({ id: "labels", name: "Labels", note: "Labels of one shape, carried to the other by the map." });
+  }
+  if (source.colors || target.colors) {
+    modes.push({ id: "colors", name: "Colours", note: "The colours of the files, carried by the map." });
+  }
+  modes.push({ id: "plain", name: "Plain", note: "The shapes alone." });
+  return modes;
+}
+
+function frameOf({ low, size }) {
+  const half = Math.hypot(...size) / 2;
+  return { centre: low.map((v, i) => v + size[i] / 2), scale: half > 0 ? 1 / half : 1 };
+}
+
+function baseShape(side, description, arrays, frame) {
+  const { name, points: count, low, size, labels } = description[side];
+  return {
+    side,
+    name,
+    count,
+    frame,
+    points: placed(arrays[`${side}_points`], low, size, frame),
+    faces: arrays[`${side}_faces`] ?? null,
+    normals: arrays[`${side}_normals`] ? unfolded(arrays[`${side}_normals`]) : null,
+    colors: arrays[`${side}_colors`] ?? null,
+    labels: arrays[`${side}_labels`] ?? null,
+    labelNames: labels,
+    scalars: {},
+  };
+}
+
+function placed(steps, low, size, frame) {
+  const points = new Float32Array(steps.length);
+  for (let i = 0; i < steps.length; i++) {
+    const axis = i % 3;
+    points[i] = (low[axis] + (steps[i] / 65535) * size[axis] - frame.centre[axis]) * frame.scale;
+  }
+  return points;
+}
+
+function placesOf(source, target, arrays, description, frame) {
+  if (arrays.place) {
+    const place = placed(arrays.place, description.target.low, description.target.size, frame);
+    return keepUnmatched(source, place);
+  }
+  const place = new Float32Array(3 * source.count);
+  for (let i = 0; i < source.count; i++) {
+    const j = source.partner[i];
+    for (let c = 0; c < 3; c++) place[3 * i + c] = j < 0 ? 0 : target.points[3 * j + c];
+  }
+  return keepUnmatched(source, place);
+}
+
+/** Points without a partner stay where they are. */
+function keepUnmatched(source, place) {
+  for (let i = 0; i < source.count; i++) {
+    if (!source.matched[i]) for (let c = 0; c < 3; c++) place[3 * i + c] = source.points[3 * i + c];
+  }
+  return place;
+}
+
+/** Colours and labels belong to one of the shapes; the other one gets them through the map. */
+function carry(source, target, what, width) {
+  const [from, to] = target[what] ? [target, source] : [source, target];
+  const values = from[what];
+  source[`${what}Shown`] = target[`${what}Shown`] = null;
+  if (!values) return;
+  const carried = new values.constructor(to.count * width);
+  for (let i = 0; i < to.count; i++) {
+    const j = to.partner[i];
+    if (j >= 0) for (let c = 0; c < width; c++) carried[width * i + c] = values[width * j + c];
+  }
+  from[`${what}Shown`] = values;
+  to[`${what}Shown`] = carried;
+  to[`${what}Carried`] = true;
+  if (what === "labels") source.labelOrigin = target.labelOrigin = from.side;
+}
+
+function minusOne(values) {
+  return Int32Array.from(values, (value) => value - 1);
+}
+
+/** Unit vectors (3 N) from the two bytes of scene.py: an octahedron, unfolded to a square. */
+function unfolded(bytes) {
+  const normals = new Float32Array((bytes.length / 2) * 3);
+  for (let i = 0, k = 0; k < bytes.length; i += 3, k += 2) {
+    let [x, y] = [bytes[k] / 127.5 - 1, bytes[k + 1] / 127.5 - 1];
+    const z = 1 - Math.abs(x) - Math.abs(y);
+    if (z < 0) [x, y] = [(1 - Math.abs(y)) * (x < 0 ? -1 : 1), (1 - Math.abs(x)) * (y < 0 ? -1 : 1)];
+    const length = Math.hypot(x, y, z) || 1;
+    normals.set([x / length, y / length, z / length], i);
+  }
+  return normals;
+}
+
+/** Normals (3 N) that the points take with them to the other end of the morph. */
+export function partnerNormals(shape, other, normals) {
+  const carried = normals.slice();
+  if (shape.side !== "source" || !other.normals) return carried;
+  for (let i = 0; i < shape.count; i++) {
+    const j = 3 * shape.partner[i];
+    if (j < 0) continue;
+    const k = 3 * i;
+    const along = normals[k] * other.normals[j] + normals[k + 1] * other.normals[j + 1] + normals[k + 2] * other.normals[j + 2];
+    // Normals of a cloud have no sign of their own.
+    for (let c = 0; c < 3; c++) carried[k + c] = other.normals[j + c] * (along < 0 ? -1 : 1);
+  }
+  return carried;
+}
+
+/** Smooth normals (3 N) of a mesh; the larger a face, the more it counts. */
+export function vertexNormals(points, faces) {
+  const normals = new Float32Array(points.length);
+  for (let f = 0; f < faces.length; f += 3) {
+    const [a, b, c] = [3 * faces[f], 3 * faces[f + 1], 3 * faces[f + 2]];
+    const ux = points[b] - points[a], uy = points[b + 1] - points[a + 1], uz = points[b + 2] - points[a + 2];
+    const vx = points[c] - points[a], vy = points[c + 1] - points[a + 1], vz = points[c + 2] - points[a + 2];
+    const nx = uy * vz - uz * vy, ny = uz * vx - ux * vz, nz = ux * vy - uy * vx;
+    for (const at of [a, b, c]) {
+      normals[at] += nx;
+      normals[at + 1] += ny;
+      normals[at + 2] += nz;
+    }
+  }
+  for (let i = 0; i < normals.length; i += 3) {
+    const length = Math.hypot(normals[i], normals[i + 1], normals[i + 2]) || 1;
+    for (let c = 0; c < 3; c++) normals[i + c] /= length;
+  }
+  return normals;
+}

@@ -1,0 +1,128 @@
+// What lies over the shapes: lines between partners, markers, numbers.
+
+import { positionColor } from "./palettes.js";
+
+export function drawOverlay(stage) {
+  const { overlay, overlayDensity: density, settings } = stage;
+  const pen = overlay.getContext("2d");
+  pen.setTransform(density, 0, 0, density, 0, 0);
+  pen.clearRect(0, 0, stage.size.width, stage.size.height);
+  pen.lineCap = "round";
+  if (settings.show === "both" && settings.lines) drawSample(stage, pen);
+  if (stage.pinned) drawPair(stage, pen, stage.pinned, true);
+  if (stage.hovered) drawPair(stage, pen, stage.hovered, false);
+}
+
+/** Both ends of a pair on the screen. */
+export function endsOf(stage, { side, index }) {
+  const { source, target } = stage.views;
+  const morph = source.uniforms.morph.value;
+  const partner = stage.views[side].shape.partner[index];
+  const [from, to] = side === "source" ? [index, partner] : [partner, index];
+  const end = (view, position, point) => ({
+    ...view.project(position),
+    point,
+    faces: view.faces(point, position),
+    side: view.side,
+  });
+  const ends = {};
+  if (from >= 0) ends.source = end(source, source.positionOf(from, morph), from);
+  if (to >= 0) {
+    // The partner of a source point may lie between the target's points.
+    const position = side === "source" ? placeOnTarget(stage, from) : target.positionOf(to, 0);
+    ends.target = end(target, position, to);
+  }
+  return ends;
+}
+
+function placeOnTarget(stage, index) {
+  const { source, target } = stage.views;
+  const { place } = source.shape;
+  const at = target.positionOf(0, 0);
+  return at.set(place[3 * index], place[3 * index + 1], place[3 * index + 2]).applyMatrix4(target.upright);
+}
+
+function drawSample(stage, pen) {
+  const { settings, model, order } = stage;
+  const { source, target } = stage.views;
+  pen.lineWidth = 1.25;
+  for (const index of order.slice(0, settings.lines)) {
+    const from = source.positionOf(index, source.uniforms.morph.value);
+    const to = placeOnTarget(stage, index);
+    if (!source.faces(index, from) || !target.faces(source.shape.partner[index], to)) continue;
+    const [a, b] = [source.project(from), target.project(to)];
+    if (!a.inside || !b.inside) continue;
+    const { place } = source.shape;
+    const [x, y, z] = place.subarray(3 * index, 3 * index + 3);
+    const color = positionColor(x, y, z, model.colorFrame).join(",");
+    pen.strokeStyle = `rgba(${color},0.75)`;
+    curve(pen, a, b);
+    pen.stroke();
+    pen.fillStyle = `rgb(${color})`;
+    pen.strokeStyle = stage.halo;
+    for (const end of [a, b]) {
+      pen.beginPath();
+      pen.arc(end.x, end.y, 2.6, 0, 2 * Math.PI);
+      pen.fill();
+    }
+  }
+}
+
+function drawPair(stage, pen, selected, pinned) {
+  const ends = endsOf(stage, selected);
+  const shown = stage.shown.map((view) => ends[view.side]).filter(Boolean);
+  if (shown.length === 2) {
+    curve(pen, ends.source, ends.target);
+    pen.strokeStyle = stage.halo;
+    pen.lineWidth = 5;
+    pen.stroke();
+    pen.strokeStyle = stage.accent;
+    pen.lineWidth = 2.25;
+    pen.stroke();
+  }
+  for (const end of shown) {
+    pen.beginPath();
+    pen.arc(end.x, end.y, pinned ? 7 : 6, 0, 2 * Math.PI);
+    pen.lineWidth = 5.5;
+    pen.strokeStyle = stage.halo;
+    pen.fillStyle = stage.halo;
+    pen.fill();
+    pen.stroke();
+    // A dashed ring: the point is on the far side.
+    pen.setLineDash(end.faces ? [] : [3, 4]);
+    pen.lineWidth = 2.5;
+    pen.strokeStyle = stage.accent;
+    pen.stroke();
+    pen.setLineDash([]);
+    label(stage, pen, end);
+  }
+}
+
+function label(stage, pen, end) {
+  const text = end.point.toLocaleString("en");
+  pen.font = "600 13px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
+  const width = pen.measureText(text).width + 14;
+  const outward = stage.root.dataset.layout === "row" && end.side === "source" ? -1 : 1;
+  let left = outward < 0 ? end.x - 14 - width : end.x + 14;
+  left = Math.max(6, Math.min(stage.size.width - width - 6, left));
+  const top = Math.max(6, end.y - 26);
+  pen.beginPath();
+  pen.roundRect(left, top, width, 22, 11);
+  pen.fillStyle = stage.accent;
+  pen.fill();
+  pen.fillStyle = stage.halo;
+  pen.textBaseline = "middle";
+  pen.fillText(text, left + 7, top + 11.5);
+}
+
+/** A gentle arc, along the longer of the two directions. */
+function curve(pen, a, b) {
+  const [dx, dy] = [b.x - a.x, b.y - a.y];
+  pen.beginPath();
+  pen.moveTo(a.x, a.y);
+  if (Math.abs(dx) >= Math.abs(dy)) {
+    pen.bezierCurveTo(a.x + 0.4 * dx, a.y, b.x - 0.4 * dx, b.y, b.x, b.y);
+  } else {
+    pen.bezierCurveTo(a.x, a.y + 0.4 * dy, b.x, b.y - 0.4 * dy, b.x, b.y);
+  }
+}
