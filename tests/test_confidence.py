@@ -29,7 +29,9 @@ def test_evidence_tells_a_perfect_map_from_a_random_one():
     perfect = refine_pair(pair, "none")
     shuffled = torch.randperm(300, generator=generator)
     random = perfect._replace(indices=shuffled, positions=points[shuffled])
-    good, bad = (dict(zip(COLUMNS, evidence(pair, m).mean(0))) for m in (perfect, random))
+    good, bad = (
+        dict(zip(COLUMNS, evidence(pair, m).mean(0), strict=True)) for m in (perfect, random)
+    )
     assert good["likeness"] == pytest.approx(1.0, abs=1e-3)
     assert good["stretch"] == pytest.approx(0.0, abs=0.05)
     assert good["round_trip"] < bad["round_trip"]

@@ -189,10 +189,9 @@ class TestCommandLine:
 
     def test_match_writes_map_picture_and_report(self, files, tmp_path, capsys):
         outputs = {name: tmp_path / f"out.{name}" for name in ("npz", "png", "html")}
-        code = main(
-            ["match", *files, "-o", str(outputs["npz"]), "--png", str(outputs["png"])]
-            + ["--report", str(outputs["html"]), "--model", "human", "--json"]
-        )
+        named = ("-o", "npz"), ("--png", "png"), ("--report", "html")
+        options = [word for flag, name in named for word in (flag, str(outputs[name]))]
+        code = main(["match", *files, *options, "--model", "human", "--json"])
         assert code == 0
         figures = json.loads(capsys.readouterr().out)
         assert figures["points"] == [300, 300]

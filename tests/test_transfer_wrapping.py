@@ -23,9 +23,9 @@ from ltenet.transferring.wrapping import wrap
 
 
 @cache
-def body(index: int) -> Shape:
+def body(index: int, seed: int = 0) -> Shape:
     generator = own_generator("human")
-    drawn = generator.draw(0, index)
+    drawn = generator.draw(seed, index)
     return Shape(points=drawn.vertices, faces=generator.templates[drawn.template].faces)
 
 
@@ -159,12 +159,14 @@ def test_clouds_bend_too() -> None:
 
 
 def test_a_true_map_is_followed_and_the_result_is_in_the_frame_of_the_target() -> None:
-    source, target = body(0).normalized(), body(1).normalized()
+    # The hands of the first one rest on the thighs, those of the second one are up.
+    source, target = body(0, 5).normalized(), body(1, 5).normalized()
     corr = Correspondence(np.arange(len(source)), len(target), source=source, target=target)
     bent = transfer(corr, source, onto=target, what="deformation")
     assert isinstance(bent, Shape)
-    away = np.linalg.norm(bent.restored() - body(1).points, axis=1).mean()
-    assert away < 0.003 * body(1).diameter
+    away = np.linalg.norm(bent.restored() - body(1, 5).points, axis=1) / body(1, 5).diameter
+    assert away.mean() < 0.003
+    assert np.quantile(away, 0.98) < 0.015
     mean, _, folded = quality(bent, source, target)
     assert mean < 0.0005
     assert folded < 0.005

@@ -4,9 +4,9 @@
     python -m tools.calibrate human
 
 The first command fits and writes `calibration.json` into the package, the second only measures
-what is there, on other shapes. In half of the pairs both shapes have lost up to half of their surface. Printed are
-the expected calibration error (ten bins of equal width, weighted by their points), and how well
-the probability tells points without a partner (AUC).
+what is there, on other shapes. In half of the pairs both shapes have lost up to half of their
+surface. Printed are the expected calibration error (ten bins of equal width, weighted by their
+points), and how well the probability tells points without a partner (AUC).
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ import { readFile, stat } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 
 const assets = fileURLToPath(new URL("../src/ltenet/viewer/assets/", import.meta.url));
+const licence = (await readFile(new URL("node_modules/three/LICENSE", import.meta.url), "utf8")).trim();
 const three = JSON.parse(await readFile(new URL("node_modules/three/package.json", import.meta.url)));
 
 await build({
@@ -15,7 +16,8 @@ await build({
   format: "iife",
   target: ["chrome109", "firefox115", "safari16.4"],
   legalComments: "none",
-  banner: { js: `/* ltenet viewer (Apache-2.0); three.js ${three.version} (MIT, (c) three.js authors) */` },
+  // Every report is a copy of the bundle, so the notice goes with it.
+  banner: { js: `/*\nltenet viewer: Apache-2.0. It contains three.js ${three.version}:\n\n${licence}\n*/` },
   logLevel: "warning",
 });
 

@@ -63,7 +63,8 @@ def evidence(pair: EmbeddedPair, refined: RefinedMap) -> FloatArray:
 
 
 def _distances(points: Tensor, neighbors: Tensor) -> Tensor:
-    return (points[neighbors] - points[:, None]).norm(dim=2)  # (N, k)
+    distances: Tensor = (points[neighbors] - points[:, None]).norm(dim=2)  # (N, k)
+    return distances
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from scipy.spatial import KDTree
 
+from ltenet.refinement.soft import convex_weights
 from ltenet.shape import FloatArray, IntArray
 
 #: Embedded points that a vertex asks, and those that make the affine map of each.
@@ -132,29 +134,6 @@ def land(places: FloatArray, target: FloatArray) -> Landing:
     for start in range(0, len(places), BLOCK):
         block = slice(start, start + BLOCK)
         neighbors[block] = tree.query(places[block], k=k)[1].reshape(-1, k)
-        weights[block] = _convex_weights(target[neighbors[block]] - places[block][:, None])
+        offsets = torch.from_numpy(target[neighbors[block]] - places[block][:, None])  # (B, K, 3)
+        weights[block] = convex_weights(offsets).numpy()
     return Landing(neighbors[:, 0].copy(), neighbors, weights)
-
-
-def _convex_weights(offsets: FloatArray, steps: int = 30) -> FloatArray:
-    """(N, K) weights of the simplex whose mean of (N, K, 3) offsets is near zero.
-
-    Frank-Wolfe with exact line search from the nearest vertex: each step adds the vertex that
-    lies most in the missing direction.
-    """
-    weights = np.zeros(offsets.shape[:2])  # (N, K)
-    weights[:, 0] = 1.0
-    rows = np.arange(len(offsets))
-    mean = offsets[:, 0].copy()  # (N, 3)
-    for _ in range(steps):
-        best = np.einsum("nkd,nd->nk", offsets, mean).argmin(axis=1)  # (N,)
-        step = mean - offsets[rows, best]  # (N, 3)
-        length = np.square(step).sum(axis=1)  # (N,)
-        gain = np.divide(
-            (mean * step).sum(axis=1), length, out=np.zeros(len(rows)), where=length > 1e-18
-        )
-        gain = np.clip(gain, 0.0, 1.0)  # (N,)
-        weights *= (1 - gain)[:, None]
-        weights[rows, best] += gain
-        mean -= gain[:, None] * step
-    return weights

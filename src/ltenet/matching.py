@@ -39,6 +39,8 @@ ShapeLike = Shape | str | os.PathLike[str] | ArrayLike
 CANDIDATES = ("human", "animal")
 #: Below this certainty of the orientation network, a shape is also tried the other way round.
 DOUBTFUL = 0.6
+#: Ways to match whose nearest neighbours are this near to the best energy are refined too.
+CLOSE = 0.1
 #: Share of neighbourhoods turned inside out from which a map is suspected of exchanging left and
 #: right.
 MIRRORED = 0.5
@@ -58,8 +60,8 @@ class MatchConfig:
         Points of each shape that are embedded; the map is carried from these to all others. None
         embeds every point in one pass.
     orient
-        "auto" and "any" turn each shape upright whatever way it came, "yaw" about the y axis
-        alone, "none" not at all.
+        "any" turns each shape upright whatever way it came, "yaw" about the y axis alone, "none"
+        not at all; "auto" does what "any" does and also tries the shapes as they came.
     refine
         "coherent", "ot", "linear", "mutual", "spectral" or "none".
     threshold
@@ -114,6 +116,24 @@ class Networks(NamedTuple):
     calibration: Calibration
 
 
+class Ready(NamedTuple):
+    """A shape embedded with one of the weights, in one or more directions.
+
+    Attributes
+    ----------
+    upright
+        As the orientation network saw it, or as it came.
+    reverse
+        Half turned about its own up, where that network is in doubt.
+    given
+        As it came, with orient "auto".
+    """
+
+    upright: Prepared
+    reverse: Prepared | None = None
+    given: Prepared | None = None
+
+
 class Candidate(NamedTuple):
     """One way to match a pair, and how it went."""
 
@@ -144,20 +164,29 @@ class Matcher:
         self.networks = tuple(read_networks(name) for name in names)
         self.seconds: dict[str, float] = {}
 
-    def prepare(self, shape: Shape) -> tuple[Prepared, ...]:
+    def prepare(self, shape: Shape) -> tuple[Ready, ...]:
         """Embed a shape, once for each of the weights in question."""
         with self._stage("embed"):
-            return tuple(
-                prepare(
-                    shape,
-                    networks.model,
-                    networks.orienter,
-                    points=self.config.points,
-                    orient=self.config.orient,
-                    seed=self.config.seed,
-                )
-                for networks in self.networks
-            )
+            return tuple(self._ready(shape, networks) for networks in self.networks)
+
+    def _ready(self, shape: Shape, networks: Networks) -> Ready:
+        config = self.config
+        upright = prepare(
+            shape,
+            networks.model,
+            networks.orienter,
+            points=config.points,
+            orient=config.orient,
+            seed=config.seed,
+        )
+        if upright.frame is None:
+            return Ready(upright)
+        doubtful = upright.frame.certainty < DOUBTFUL
+        reverse = turned(upright, _HALF_TURN, networks.model) if doubtful else None
+        given = None
+        if config.orient == "auto":
+            given = turned(upright, upright.frame.rotation.T, networks.model)
+        return Ready(upright, reverse, given)
 
     def match(self, source: Shape, target: Shape) -> Correspondence:
         """Match two shapes."""
@@ -165,7 +194,7 @@ class Matcher:
         return self.match_prepared(self.prepare(source), self.prepare(target))
 
     def match_prepared(
-        self, sources: tuple[Prepared, ...], targets: tuple[Prepared, ...]
+        self, sources: tuple[Ready, ...], targets: tuple[Ready, ...]
     ) -> Correspondence:
         """Match two shapes that `prepare` has embedded."""
         with self._stage("refine"):
@@ -196,35 +225,31 @@ class Matcher:
             target=best.target.shape,
         )
 
-    def choose(self, sources: tuple[Prepared, ...], targets: tuple[Prepared, ...]) -> Candidate:
-        """Refine with each of the weights, and the other way round in doubt; the best wins."""
-        candidates = []
-        for number, networks in enumerate(self.networks):
-            self._progress("refine", number / len(self.networks))
-            candidates += [
-                self._refined(networks, source, target)
-                for source, target in self._ways(networks, sources[number], targets[number])
-            ]
-        best = min(candidates, key=_badness)
-        if len(self.networks) > 1:
-            log.info(
-                "model %s: %s",
-                best.networks.name,
-                ", ".join(f"{c.networks.name} {_badness(c):.2f}" for c in candidates),
-            )
+    def choose(self, sources: tuple[Ready, ...], targets: tuple[Ready, ...]) -> Candidate:
+        """Find the weights and the directions whose map is most plausible, and refine that map.
+
+        The energy of the nearest neighbours tells which ways are worth refining, and that of the
+        refined maps which of these is best.
+        """
+        rough = [
+            self._mapped(networks, *pair, method="none")
+            for networks, source, target in zip(self.networks, sources, targets, strict=True)
+            for pair in _ways(source, target)
+        ]
+        least = min(_energy(candidate) for candidate in rough)
+        close = [candidate for candidate in rough if _energy(candidate) <= least + CLOSE]
+        if self.config.refine == "none":
+            best = min(close, key=_energy)
+        else:
+            best = min((self._refined(candidate) for candidate in close), key=_energy)
+        for candidate in rough:
+            log.info("%s: energy %.2f", candidate.networks.name, _energy(candidate))
+        log.info("%s chosen of %d ways", best.networks.name, len(rough))
         return best
 
-    def _ways(
-        self, networks: Networks, source: Prepared, target: Prepared
-    ) -> Iterator[tuple[Prepared, Prepared]]:
-        """Yield the pair as it was oriented, and with a doubtful shape turned half round."""
-        yield source, target
-        if _doubtful(source):
-            yield turned(source, _HALF_TURN, networks.model), target
-        if _doubtful(target):
-            yield source, turned(target, _HALF_TURN, networks.model)
-
-    def _refined(self, networks: Networks, source: Prepared, target: Prepared) -> Candidate:
+    def _mapped(
+        self, networks: Networks, source: Prepared, target: Prepared, *, method: Method
+    ) -> Candidate:
         pair = EmbeddedPair(
             source.points,
             target.points,
@@ -233,7 +258,11 @@ class Matcher:
             source.faces(),
             target.faces(),
         )
-        return Candidate(networks, source, target, pair, refine_pair(pair, self.config.refine))
+        return Candidate(networks, source, target, pair, refine_pair(pair, method))
+
+    def _refined(self, candidate: Candidate) -> Candidate:
+        refined = refine_pair(candidate.pair, self.config.refine)
+        return candidate._replace(refined=refined)
 
     def _details(self, best: Candidate, suspect: bool) -> dict[str, Any]:
         """How the map was made, as plain values."""
@@ -325,11 +354,18 @@ def _no_progress(stage: str, share: float) -> None:
     pass
 
 
-def _doubtful(prepared: Prepared) -> bool:
-    return prepared.frame is not None and prepared.frame.certainty < DOUBTFUL
+def _ways(source: Ready, target: Ready) -> Iterator[tuple[Prepared, Prepared]]:
+    """Yield the directions in which a pair can be matched."""
+    yield source.upright, target.upright
+    if source.reverse is not None:
+        yield source.reverse, target.upright
+    if target.reverse is not None:
+        yield source.upright, target.reverse
+    if source.given is not None and target.given is not None:
+        yield source.given, target.given
 
 
-def _badness(candidate: Candidate) -> float:
+def _energy(candidate: Candidate) -> float:
     return candidate.refined.energy
 
 

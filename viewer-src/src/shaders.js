@@ -4,7 +4,7 @@ const VERTEX = /* glsl */ `
 precision highp float;
 uniform mat4 modelViewMatrix, projectionMatrix;
 uniform mat3 normalMatrix;
-uniform float morph, pointSize, pixels;
+uniform float morph, pointSize, pixels, swell;
 in vec3 position, place, tint;
 in float scalar, matched;
 in vec3 normal, placeNormal;
@@ -20,7 +20,7 @@ void main() {
   gl_Position = projectionMatrix * eye;
   vNormal = normalMatrix * mix(normal, placeNormal, morph);
 #ifndef MESH
-  gl_PointSize = max(1.5, pointSize * pixels / -eye.z);
+  gl_PointSize = max(1.5, pointSize * swell * pixels / -eye.z);
 #endif
 }`;
 

@@ -8,6 +8,7 @@ import { View } from "./view.js";
 
 const PICK = 9; // pixels around the pointer in which a point is looked for
 const SLOW = 40; // milliseconds of a frame at which the picture gets coarser while it moves
+const LEVELS = [{ density: 1, share: 1 }, { density: 0.6, share: 0.35 }, { density: 0.45, share: 0.12 }];
 
 export class Stage {
   /**
@@ -171,19 +172,29 @@ export class Stage {
     else this._last = 0;
   }
 
-  /** Fewer pixels while a slow machine moves the picture, all of them when it rests. */
+  /** Fewer pixels and points while a slow machine moves the picture, all of them when it rests. */
   _adapt(elapsed, moving) {
-    if (moving) {
-      this.frames = [...this.frames.slice(-5), elapsed];
-      const mean = this.frames.reduce((a, b) => a + b, 0) / this.frames.length;
-      if (this.frames.length > 4 && mean > SLOW) this._applyDensity(0.6);
-      clearTimeout(this._rest);
-      this._rest = setTimeout(() => {
-        this.frames = [];
-        this._applyDensity(1);
-        this.invalidate();
-      }, 180);
+    if (!moving) return;
+    this.frames.push(elapsed);
+    const mean = this.frames.reduce((a, b) => a + b, 0) / this.frames.length;
+    // Very slow frames are not waited for.
+    if (mean > SLOW && (this.frames.length > 4 || mean * this.frames.length > 250)) {
+      this._setLevel(Math.min((this.level ?? 0) + 1, LEVELS.length - 1));
+    } else if (this.frames.length > 4) {
+      this.frames.shift();
     }
+    clearTimeout(this._rest);
+    this._rest = setTimeout(() => {
+      this._setLevel(0);
+      this.invalidate();
+    }, 220);
+  }
+
+  _setLevel(level) {
+    this.level = level;
+    this.frames = [];
+    this._applyDensity(LEVELS[level].density);
+    for (const view of this.both) view.thin(LEVELS[level].share);
   }
 
   draw() {

@@ -47,6 +47,7 @@ export class View {
       morph: { value: 0 },
       pointSize: { value: this.spacing },
       pixels: { value: 1 },
+      swell: { value: 1 },
       density: { value: 1 },
       depth: { value: 4 },
       middle: { value: new Vector3(...this.model.colorFrame.middle) },
@@ -77,6 +78,8 @@ export class View {
       this.geometry.setIndex(new BufferAttribute(shape.faces, 1));
       this.object = new Mesh(this.geometry, this.material);
     } else {
+      // In random order, so that any beginning of it is a thinner cloud.
+      this.geometry.setIndex(new BufferAttribute(shuffled(shape.count), 1));
       this.object = new Points(this.geometry, this.material);
     }
     this.object.frustumCulled = false;
@@ -165,6 +168,14 @@ export class View {
     matched.needsUpdate = true;
   }
 
+  /** Draw a share of a large cloud only, with larger points; meshes are always drawn whole. */
+  thin(share) {
+    if (this.isMesh) return;
+    const kept = Math.max(share, Math.min(1, 20000 / this.shape.count));
+    this.geometry.setDrawRange(0, Math.ceil(kept * this.shape.count));
+    this.uniforms.swell.value = Math.min(2.5, 1 / Math.sqrt(kept));
+  }
+
   setWire(on, color) {
     if (!this.isMesh) return;
     if (on && !this.wire) {
@@ -232,6 +243,18 @@ export class View {
     }
     return best;
   }
+}
+
+/** 0 to count - 1 in an order that is random, and the same every time. */
+function shuffled(count) {
+  const order = Uint32Array.from({ length: count }, (_, i) => i);
+  let state = 1;
+  for (let i = count - 1; i > 0; i--) {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    const j = Math.floor((state / 4294967296) * (i + 1));
+    [order[i], order[j]] = [order[j], order[i]];
+  }
+  return order;
 }
 
 function rotated(points, r) {

@@ -29,18 +29,24 @@ def by_likeness(nearest: TopK, temperature: float) -> TopK:
 
 
 def around(places: Tensor, target: Tensor, k: int) -> TopK:
-    """Weights (N, K) of the nearest target points whose mean is nearest to (N, 3) places.
+    """Weights (N, K) of the nearest target points whose mean is nearest to (N, 3) places."""
+    nearest = nearest_points(places, target, min(k, len(target)))  # (N, K)
+    return TopK(nearest.indices, convex_weights(target[nearest.indices] - places[:, None]))
+
+
+def convex_weights(offsets: Tensor) -> Tensor:
+    """Weights (N, K) that sum to 1 and bring the mean of (N, K, 3) offsets nearest to zero.
 
     None is negative: a colour or a label made with them is one that the target has. Minimises
-    ``|place - sum_k w_k y_k|^2 + 0.001 sum_k w_k |place - y_k|^2`` over the simplex by accelerated
-    projected gradients; the second part takes near points where several sets do as well.
+    ``|sum_k w_k d_k|^2 + 0.001 sum_k w_k |d_k|^2`` over the simplex by accelerated projected
+    gradients, from the first point on; the second part takes near points where several sets do as
+    well.
     """
-    nearest = nearest_points(places, target, min(k, len(target)))  # (N, K)
-    offsets = target[nearest.indices] - places[:, None]  # (N, K, 3)
     gram = offsets @ offsets.transpose(1, 2)  # (N, K, K)
-    trace = gram.diagonal(dim1=1, dim2=2).sum(dim=1)[:, None]  # (N, 1), bounds the eigenvalues
+    squares = gram.diagonal(dim1=1, dim2=2)  # (N, K)
+    trace = squares.sum(dim=1)[:, None]  # (N, 1), bounds the eigenvalues
     scale = 1 / trace.clamp_min(torch.finfo(trace.dtype).tiny)  # (N, 1)
-    gram, cost = gram * scale[..., None], 0.5 * _FAR * nearest.squares * scale  # (N, K, K), (N, K)
+    gram, cost = gram * scale[..., None], 0.5 * _FAR * squares * scale  # (N, K, K), (N, K)
     weights = torch.zeros_like(cost)  # (N, K)
     weights[:, 0] = 1.0
     ahead, pace = weights, 1.0
@@ -50,4 +56,4 @@ def around(places: Tensor, target: Tensor, k: int) -> TopK:
         quicker = 0.5 * (1 + (1 + 4 * pace * pace) ** 0.5)
         ahead = moved + ((pace - 1) / quicker) * (moved - weights)  # (N, K)
         weights, pace = moved, quicker
-    return TopK(nearest.indices, weights / weights.sum(dim=1, keepdim=True))
+    return weights / weights.sum(dim=1, keepdim=True)

@@ -46,6 +46,8 @@ _REACH, _FACING = 0.05, 0.3
 #: Points farther than this from any whose partner is believed are not attracted at all: their part
 #: of the body may be somewhere else, or the target may not have it. In diameters of the source.
 _LONELY, _BELIEVED = 0.03, 0.25
+#: Ways to control nodes are followed this many times as far as nodes lie apart.
+_NODE_REACH = 6.0
 #: Neighbours of a control node, and of a point of a cloud.
 _NODE_NEIGHBORS, _CLOUD_NEIGHBORS = 6, 8
 
@@ -157,14 +159,16 @@ class _MeshGraph(DeformationGraph):
 def _ways(points: Tensor, nodes: Tensor, graph: csr_array) -> Tensor:
     """Distances (N, r) along the edges to the points at `nodes`.
 
-    Nodes that no edge leads to count as ten times as far as they are in space, so that every point
-    has nodes to follow.
+    Nodes that are out of reach, or on a part that no edge joins, count as ten times as far as they
+    are in space, so that every point has nodes to follow.
     """
     straight = torch.cdist(points, points[nodes])  # (N, r)
     weighted = _lengths(graph, points.numpy().astype(np.float64))
-    along = dijkstra(weighted, indices=nodes.numpy())  # (r, N)
+    apart = straight[nodes].fill_diagonal_(torch.inf).amin(dim=1).mean()  # ()
+    reach = _NODE_REACH * float(apart)
+    along = dijkstra(weighted, indices=nodes.numpy(), limit=reach)  # (r, N)
     distance = torch.from_numpy(np.ascontiguousarray(along.T)).to(straight)  # (N, r)
-    return torch.where(distance.isfinite(), distance, 10 * straight + 10 * straight.max())
+    return torch.where(distance.isfinite(), distance, 10 * straight + reach)
 
 
 def _coarse(

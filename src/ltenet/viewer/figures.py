@@ -65,7 +65,8 @@ def diameter(target: Shape) -> float:
         height, angle = 1 - 2 * turns / _DIRECTIONS, np.pi * (1 + np.sqrt(5)) * turns
         around = np.sqrt(1 - np.square(height))
         directions = np.stack([around * np.cos(angle), height, around * np.sin(angle)])  # (3, D)
-        outermost = [(points @ directions[:, [d]]).argmax() for d in range(_DIRECTIONS)]
+        along = (points @ directions[:, d] for d in range(_DIRECTIONS))  # (N,) each
+        outermost = [(place.argmin(), place.argmax()) for place in along]
         points = points[np.unique(outermost)]
     return largest_distance(points) or 1.0
 
