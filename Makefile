@@ -17,6 +17,7 @@ $(VENV)/.ready: pyproject.toml constraints-cpu.txt
 	touch $@
 
 test: setup lint types
+	sh tools/install_chromium.sh
 	$(BIN)/python -m pytest
 
 lint: setup

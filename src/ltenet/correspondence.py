@@ -11,6 +11,7 @@ import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
@@ -120,6 +121,11 @@ class Correspondence:
     def __repr__(self) -> str:
         matched = f"{int(self.matched.sum())} of {len(self)} points matched"
         return f"Correspondence({matched}, onto {self.target_size})"
+
+    def _repr_html_(self) -> str | None:
+        # By name: the viewer stands below, and is needed only when a notebook shows a map.
+        html: str | None = import_module("ltenet.viewer").notebook_html(self)
+        return html
 
     @property
     def matched(self) -> NDArray[np.bool_]:

@@ -86,12 +86,28 @@ def cauchy_schwarz(rebuilt: Tensor, real: Tensor, sigma: float | Tensor = 0.01) 
     sigma
         Bandwidth, one for all or (B,).
     """
-    sigma = torch.as_tensor(sigma, dtype=real.dtype, device=real.device).expand(len(real))  # (B,)
+    sums = log_kernel_sums(rebuilt, real, sigma)
+    return 0.5 * (sums.first + sums.second) - sums.between
+
+
+class LogKernelSums(NamedTuple):
+    """L(a, b), L(a, a) and L(b, b) of two point sets, (B,) each; see `cauchy_schwarz`."""
+
+    between: Tensor
+    first: Tensor
+    second: Tensor
+
+
+def log_kernel_sums(first: Tensor, second: Tensor, sigma: float | Tensor) -> LogKernelSums:
+    """Logarithms of the kernel sums between and within (B, N, 3) and (B, M, 3) points."""
+    sigma = torch.as_tensor(sigma, dtype=second.dtype, device=second.device).expand(len(second))
     scale = (0.5 / sigma)[:, None, None]  # (B, 1, 1): kernels become exp(-|a - b|^2)
-    rebuilt, real = rebuilt * scale, real * scale
-    between = _LogSumBetween.apply(rebuilt, real)  # (B,)
-    within = _LogSumWithin.apply(rebuilt) + _LogSumWithin.apply(real)  # (B,)
-    return 0.5 * within - between  # type: ignore[no-any-return]
+    first, second = first * scale, second * scale
+    return LogKernelSums(
+        _LogSumBetween.apply(first, second),
+        _LogSumWithin.apply(first),
+        _LogSumWithin.apply(second),
+    )
 
 
 class _LogSumBetween(torch.autograd.Function):

@@ -24,7 +24,7 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from ltenet.correspondence import Correspondence
-from ltenet.divergence import _LogSumBetween, _LogSumWithin, mean_spacing
+from ltenet.divergence import log_kernel_sums, mean_spacing
 from ltenet.evaluation.deformations import Deformation, DeformationKind, make_deformation
 from ltenet.evaluation.landing import landed, thinned
 from ltenet.shape import FloatArray, Shape
@@ -50,13 +50,12 @@ class Products(NamedTuple):
 
 def products(first: Tensor, second: Tensor, sigma: float) -> Products:
     """Inner products of the mean Gaussians of width `sigma` at (N, 3) and at (M, 3) points."""
-    scaled, other = (points[None] * (0.5 / sigma) for points in (first, second))  # (1, N, 3)
+    sums = log_kernel_sums(first[None], second[None], sigma)
     counts = [np.log(len(points)) for points in (first, second)]
-    between = _LogSumBetween.apply(scaled, other)[0]  # type: ignore[no-untyped-call]
     return Products(
-        between=between - counts[0] - counts[1],
-        first=_LogSumWithin.apply(scaled)[0] - 2 * counts[0],  # type: ignore[no-untyped-call]
-        second=_LogSumWithin.apply(other)[0] - 2 * counts[1],  # type: ignore[no-untyped-call]
+        between=sums.between[0] - counts[0] - counts[1],
+        first=sums.first[0] - 2 * counts[0],
+        second=sums.second[0] - 2 * counts[1],
     )
 
 
