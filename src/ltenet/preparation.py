@@ -25,6 +25,8 @@ LEAST_POINTS = 50
 #: Points that go through the network together: as many as in training, because the spacing of the
 #: points decides how far the network sees. Larger samples are embedded in several such parts.
 PART = 1024
+#: Cells along the longest side of a cloud in which its density is measured.
+_CELLS = 64
 #: Candidates from which spread points are chosen, as a multiple of their number.
 _CANDIDATES = 4
 
@@ -164,9 +166,16 @@ def sample_rows(shape: Shape, count: int | None, rng: np.random.Generator) -> In
 
 
 def vertex_areas(shape: Shape) -> FloatArray:
-    """(N,) surface that each vertex of a mesh stands for; ones for a cloud."""
+    """(N,) surface that each point stands for, in any unit: exact for meshes.
+
+    The points of a cloud share the surface in their cell of a grid evenly.
+    """
     if shape.faces is None or len(shape.faces) == 0:
-        return np.ones(len(shape))
+        low, extent = shape.points.min(axis=0), np.ptp(shape.points, axis=0).max()
+        cells = ((shape.points - low) * (_CELLS / max(extent, 1e-300))).astype(np.int64)  # (N, 3)
+        numbers = np.ravel_multi_index(tuple(cells.T), (_CELLS + 1,) * 3)  # (N,)
+        _, cell, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+        return 1.0 / counts[cell]
     corners = shape.points[shape.faces]  # (F, 3, 3)
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])  # (F, 3)
     areas = np.linalg.norm(normals, axis=1) / 6  # (F,)
