@@ -58,6 +58,7 @@ def draw(
         what=cast(What, options.what),
         sampling=sampling,
         by=by,
+        frame="body",  # upright, as the orientation step of matching leaves them
         points=(options.points, options.points),
         augmentation=Augmentation(yaw=20.0, noise=noise),
     )

@@ -1,9 +1,9 @@
 """Copy the best weights of a run into the package, in half precision.
 
-    python -m tools.ship_weights runs/human human
+    python -m tools.ship_weights runs/human human --orientation runs/orientation-human
 
-Parameters and running statistics lose nothing that a map shows (`benchmarks.accuracy` tells for
-both); counters stay whole. The model card beside the weights is written by hand.
+Parameters and running statistics lose nothing that a map shows; counters stay whole. The model
+card beside the weights is written by hand, and `tools.calibrate` goes with new weights.
 """
 
 from __future__ import annotations
@@ -14,9 +14,22 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file, save_file
 
+from ltenet import orientation
 from ltenet.files import atomic_path
 
 WEIGHTS = Path(__file__).parents[1] / "src" / "ltenet" / "weights"
+
+
+def copy_halved(source: Path, target: Path) -> None:
+    """Copy tensors, floating ones in half precision."""
+    state = {
+        name: value.half() if value.is_floating_point() else value
+        for name, value in load_file(source).items()
+    }
+    if not all(torch.isfinite(value).all() for value in state.values()):
+        raise SystemExit(f"{source}: some values do not fit half precision; ship them as they are")
+    with atomic_path(target, force=True) as path:
+        save_file(state, path, metadata={"format": "pt"})
 
 
 def main() -> None:
@@ -24,17 +37,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Copy the best weights of a run into the package.")
     parser.add_argument("run", type=Path, help="folder of the run")
     parser.add_argument("name", help="name under which the package ships them")
+    parser.add_argument("--orientation", type=Path, help="folder of the orientation network")
     options = parser.parse_args()
     source, target = options.run / "best", WEIGHTS / options.name
     target.mkdir(parents=True, exist_ok=True)
-    state = {
-        name: value.half() if value.is_floating_point() else value
-        for name, value in load_file(source / "model.safetensors").items()
-    }
-    if not all(torch.isfinite(value).all() for value in state.values()):
-        raise SystemExit("some values do not fit half precision; ship the weights as they are")
-    with atomic_path(target / "model.safetensors", force=True) as path:
-        save_file(state, path, metadata={"format": "pt"})
+    copy_halved(source / "model.safetensors", target / "model.safetensors")
+    if options.orientation is not None:
+        copy_halved(options.orientation / orientation.FILE, target / orientation.FILE)
     with atomic_path(target / "config.json", force=True) as path:
         path.write_bytes((source / "config.json").read_bytes())
     print(f"{target}: {sum(file.stat().st_size for file in target.iterdir()) / 1e6:.1f} MB")

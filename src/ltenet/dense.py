@@ -78,7 +78,9 @@ class Carrier:
         offsets = vertices[:, None] - self.points[near]  # (N, k, 3)
         guesses = self.places[near] + np.einsum("nkij,nkj->nki", self._maps[near], offsets)
         places = np.einsum("nk,nki->ni", shares, guesses)  # (N, 3)
-        return Carried(places, (shares * self.values[near]).sum(axis=1))
+        values = (shares * self.values[near]).sum(axis=1)  # (N,)
+        # Rounding must not take a probability beyond 1.
+        return Carried(places, np.clip(values, self.values.min(), self.values.max()))
 
     def _torn(self, near: IntArray) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
         """(N, k) True where an embedded point went elsewhere than the nearest one."""
