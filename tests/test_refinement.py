@@ -224,7 +224,8 @@ def test_coherent_finds_that_both_hold_the_same_points() -> None:
 def test_one_to_one_can_be_demanded() -> None:
     known = apart(200, 200)
     result = refine_pair(known.pair, "ot", one_to_one=True)
-    assert result.same_points or not result.accepted
+    # Samples that were drawn apart have no bijection: it is used only where it is no worse.
+    assert result.energy <= result.input_energy
     known, _ = shared(200)
     result = refine_pair(known.pair, "ot", one_to_one=True)
     assert len(result.indices.unique()) == 200
