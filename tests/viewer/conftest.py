@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from chromium import Browser, find_chromium
 
 from ltenet.correspondence import Correspondence
 from ltenet.data.humans import HumanGenerator
 from ltenet.shape import Shape
+from tools.chromium import Browser, find_chromium
 
 
 @pytest.fixture(scope="session")

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from chromium import Browser
 
 from ltenet.correspondence import Correspondence
 from ltenet.io import load, save
 from ltenet.shape import Shape
+from tools.chromium import Browser
 
 pytest.importorskip(
     "uvicorn", reason="the app's server is not installed: pip install 'ltenet[app]'"

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from chromium import Browser, Page
 from scipy.spatial import KDTree
 
 from ltenet.correspondence import Correspondence
 from ltenet.shape import Shape
 from ltenet.viewer import notebook_html, view
 from ltenet.viewer.colors import ColorFrame, position_colors
+from tools.chromium import Browser, Page
 
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=\"alert(1)\">"
 STAGE = "window.ltenet.viewer.stage"

@@ -137,6 +137,7 @@ class Page:
         self.requests: list[str] = []
 
     def call(self, method: str, parameters: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Call a method of the DevTools protocol for this page."""
         return self.browser.call(method, parameters, self.session)
 
     def note(self, method: str, parameters: dict[str, Any]) -> None:
@@ -171,13 +172,16 @@ class Page:
         raise AssertionError(f"{expression} was not true within {seconds} s; errors: {self.errors}")
 
     def resize(self, width: int, height: int, *, mobile: bool = False) -> None:
+        """Give the page another size, in pixels."""
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile}
         self.call("Emulation.setDeviceMetricsOverride", metrics)
 
     def mouse(self, kind: str, x: float, y: float, **more: Any) -> None:
+        """Send one event of the mouse."""
         self.call("Input.dispatchMouseEvent", {"type": f"mouse{kind}", "x": x, "y": y, **more})
 
     def click(self, x: float, y: float) -> None:
+        """Move to a place and click there."""
         self.mouse("Moved", x, y)
         for kind in ("Pressed", "Released"):
             self.mouse(kind, x, y, button="left", clickCount=1)
@@ -192,6 +196,7 @@ class Page:
         self.click(*box)
 
     def key(self, key: str) -> None:
+        """Press and release a key."""
         text = {"text": key} if len(key) == 1 else {}
         self.call("Input.dispatchKeyEvent", {"type": "keyDown", "key": key, **text})
         self.call("Input.dispatchKeyEvent", {"type": "keyUp", "key": key})
@@ -210,4 +215,5 @@ class Page:
         return content
 
     def close(self) -> None:
+        """Close the page."""
         self.browser.call("Target.closeTarget", {"targetId": self.target})
