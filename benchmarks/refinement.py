@@ -151,7 +151,9 @@ def repair(model: LTENet, options: argparse.Namespace) -> dict[str, Any]:
             )
             for method in methods:
                 refined = refine(given, pair.source, pair.target, how=method)
-                rows.setdefault(f"{defect}: {method}", []).append(scored(refined.positions(), pair))
+                rows.setdefault(f"{defect}: {method}", []).append(
+                    scored(refined.positions(), pair, rows=refined.matched)
+                )
     return {name: mean_of(ERRORS, values) for name, values in rows.items()}
 
 
