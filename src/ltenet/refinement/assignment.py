@@ -26,7 +26,7 @@ _SHORTLIST = 24
 #: Pairs whose features are gathered at a time.
 _BLOCK = 1 << 14
 #: Points of a constellation, and the misfit of the best quarter up to which clouds are the same.
-#: On generated pairs it is 0.1 to 0.5 for the same points, and 0.53 to 0.85 for others.
+#: On generated pairs it is mostly 0.05 to 0.4 for the same points, and 0.53 to 1.0 for others.
 _CONSTELLATION, _SAME = 7, 0.5
 #: Misfit at which a match counts a third in polishing, and positional bandwidth of its fit.
 _DOUBT, _SIGMA = 0.4, 0.02
