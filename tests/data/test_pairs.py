@@ -1,12 +1,9 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
-from ltenet.data.pairs import benchmark_pair, largest_distance
+from ltenet.data.pairs import benchmark_pair
 from ltenet.data.readers import open_set
 from ltenet.data.shapeset import GroundTruth, ShapeSet, identity_truth
 from ltenet.errors import InputError, MissingError, UsageError
@@ -212,17 +209,6 @@ def test_the_diameter_is_that_of_the_drawn_target_points():
     assert pair.diameter == pytest.approx(cdist(pair.target, pair.target).max(), rel=1e-12)
     flat = benchmark_pair(Sheets(), 1, points=100)  # no hull with a volume
     assert flat.diameter == pytest.approx(cdist(flat.target, flat.target).max(), rel=1e-12)
-
-
-@given(arrays(np.float64, st.tuples(st.integers(1, 40), st.just(3)), elements=st.floats(-5, 5)))
-@settings(max_examples=50, deadline=None)
-def test_largest_distance_by_brute_force(points):
-    assert largest_distance(points) == pytest.approx(cdist(points, points).max(), abs=1e-9)
-
-
-def test_largest_distance_of_many_points():
-    points = np.random.default_rng(0).standard_normal((3000, 3))
-    assert largest_distance(points) == pytest.approx(cdist(points, points).max(), rel=1e-12)
 
 
 def test_pairs_without_truth():

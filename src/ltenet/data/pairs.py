@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
-from scipy.spatial.distance import cdist
 
 from ltenet.data.augmentation import Rotate, add_noise, random_rotation
+from ltenet.data.diameter import largest_distance as largest_distance
 from ltenet.data.sampling import evaluate, sample_surface, sample_vertices
 from ltenet.data.shapeset import GroundTruth, ShapeSet
 from ltenet.errors import InputError, MissingError, UsageError
@@ -151,18 +150,6 @@ def benchmark_pair(
         diameter=largest_distance(draw.target),
         **fields,
     )
-
-
-def largest_distance(points: FloatArray) -> float:
-    """Largest distance between two of (N, 3) points; only corners of the hull can have it."""
-    corners = points
-    if len(points) > 4:
-        try:
-            corners = points[ConvexHull(points).vertices]  # (H, 3)
-        except QhullError:
-            corners = points  # flat or coincident points have no hull with a volume
-    chunks = (cdist(corners[first : first + 512], corners) for first in range(0, len(corners), 512))
-    return max(float(chunk.max()) for chunk in chunks)
 
 
 def _draw_shared(
