@@ -2,7 +2,7 @@
 
 import { download, el, icon, number } from "./dom.js";
 import { cycleTheme, onTheme, themeIcon } from "./theme.js";
-import { inflate, unpack } from "./unpack.js";
+import { openScene } from "./unpack.js";
 import { Viewer } from "./viewer.js";
 
 const STAGES = {
@@ -208,13 +208,13 @@ class App {
       this.ask(`jobs/${job.id}/scene.json`).then((answer) => answer.json()),
       this.ask(`jobs/${job.id}/scene.bin`).then((answer) => answer.arrayBuffer()),
     ]);
-    const content = await inflate(packed);
+    const arrays = await openScene(description, packed);
     const back = el("button.quiet.back", { type: "button", text: "New pair", onclick: () => this.home() });
     const section = el("section.downloads", {}, el("h2", { text: "Download" }),
       ...job.downloads.map(({ name, title }) =>
         el("button.download", { type: "button", "data-name": name, onclick: () => this.save(job, name) }, icon("down"), el("span", { text: title }))));
     this.files = { source: null, target: null };
-    this.viewer = new Viewer(this.root, description, unpack(description.arrays, content), { head: [back], section });
+    this.viewer = new Viewer(this.root, description, arrays, { head: [back], section });
     document.title = description.title;
     window.ltenet.viewer = this.viewer;
   }

@@ -3,15 +3,15 @@
 import { startApp } from "./app.js";
 import { el } from "./dom.js";
 import { positionColor } from "./palettes.js";
-import { fromBase64, inflate, unpack } from "./unpack.js";
+import { fromBase64, openScene } from "./unpack.js";
 import { Viewer } from "./viewer.js";
 
 async function startReport(root) {
   const description = JSON.parse(document.getElementById("description").textContent);
   const packed = document.getElementById("arrays");
-  const content = await inflate(fromBase64(packed.textContent.trim()));
+  const arrays = await openScene(description, fromBase64(packed.textContent.trim()));
   packed.remove(); // the text is no longer needed, and it may be large
-  const viewer = new Viewer(root, description, unpack(description.arrays, content));
+  const viewer = new Viewer(root, description, arrays);
   applyAddress(viewer);
   // A handle for tests and for pages that embed the report.
   window.ltenet = { viewer, positionColor, ready: true };

@@ -1,5 +1,8 @@
 // The two shapes as the stage draws them: floats in display units, one entry per point.
 
+import { unfolded } from "./normals.js";
+import { pictureLayers } from "./texture.js";
+
 /**
  * @typedef {object} ShapeModel
  * @property {string} side "source" or "target"
@@ -32,6 +35,7 @@ export function buildModel(description, arrays) {
   }
   carry(source, target, "colors", 3);
   carry(source, target, "labels", 1);
+  for (const shape of [source, target]) paint(shape, description, arrays);
 
   const { middle, reach } = description.color_frame;
   return {
@@ -40,6 +44,7 @@ export function buildModel(description, arrays) {
     target,
     rotation: description.rotation,
     turned: description.turned,
+    pictures: pictureLayers(arrays.pictures),
     colorFrame: {
       middle: middle.map((v, i) => (v - frames.target.centre[i]) * frames.target.scale),
       reach: reach.map((v) => v * frames.target.scale),
@@ -52,8 +57,14 @@ export function buildModel(description, arrays) {
 function modesOf(description, source, target) {
   const modes = [
     { id: "map", name: "Map", note: "The target is coloured by position. Each source point wears the colour of its partner." },
-    { id: "pattern", name: "Texture", note: "A woven pattern of the target, carried to the source. Where it tears or smears, so does the map." },
   ];
+  if (description.texture) {
+    const { giver } = description.texture;
+    const [own, other] = giver === "source" ? ["source", "target"] : ["target", "source"];
+    modes.push({ id: "texture", name: "Texture", note: `The ${own}'s own texture, carried to the ${other} by the map. Where it tears or smears, so does the map.` });
+  } else {
+    modes.push({ id: "pattern", name: "Checker", note: "A computed checker pattern on the target, carried to the source. Where it tears or smears, so does the map." });
+  }
   if (description.ranges.confidence !== undefined) {
     modes.push({ id: "confidence", name: "Confidence", scalar: true, note: "How likely each partner is right." });
   }
@@ -140,55 +151,27 @@ function carry(source, target, what, width) {
   if (what === "labels") source.labelOrigin = target.labelOrigin = from.side;
 }
 
+/** The picture of one shape on both: colours of points, and corners with places in the picture. */
+function paint(shape, { texture }, arrays) {
+  if (!texture) return;
+  const { side } = shape;
+  shape.textureShown = arrays[`${side}_texture_colors`];
+  shape.textureCarried = side !== texture.giver;
+  const points = arrays[`${side}_corner_points`];
+  if (!points) return;
+  const { uv_low: low, uv_size: size } = texture;
+  shape.painted = {
+    points,
+    faces: arrays[`${side}_corner_faces`],
+    // Rows of a picture count from above, v from below.
+    uv: Float32Array.from(arrays[`${side}_corner_uv`], (step, i) => {
+      const value = low[i % 2] + (step / 65535) * size[i % 2];
+      return i % 2 ? 1 - value : value;
+    }),
+    layer: Float32Array.from(arrays[`${side}_corner_layer`]),
+  };
+}
+
 function minusOne(values) {
   return Int32Array.from(values, (value) => value - 1);
-}
-
-/** Unit vectors (3 N) from the two bytes of scene.py: an octahedron, unfolded to a square. */
-function unfolded(bytes) {
-  const normals = new Float32Array((bytes.length / 2) * 3);
-  for (let i = 0, k = 0; k < bytes.length; i += 3, k += 2) {
-    let [x, y] = [bytes[k] / 127.5 - 1, bytes[k + 1] / 127.5 - 1];
-    const z = 1 - Math.abs(x) - Math.abs(y);
-    if (z < 0) [x, y] = [(1 - Math.abs(y)) * (x < 0 ? -1 : 1), (1 - Math.abs(x)) * (y < 0 ? -1 : 1)];
-    const length = Math.hypot(x, y, z) || 1;
-    normals.set([x / length, y / length, z / length], i);
-  }
-  return normals;
-}
-
-/** Normals (3 N) that the points take with them to the other end of the morph. */
-export function partnerNormals(shape, other, normals) {
-  const carried = normals.slice();
-  if (shape.side !== "source" || !other.normals) return carried;
-  for (let i = 0; i < shape.count; i++) {
-    const j = 3 * shape.partner[i];
-    if (j < 0) continue;
-    const k = 3 * i;
-    const along = normals[k] * other.normals[j] + normals[k + 1] * other.normals[j + 1] + normals[k + 2] * other.normals[j + 2];
-    // Normals of a cloud have no sign of their own.
-    for (let c = 0; c < 3; c++) carried[k + c] = other.normals[j + c] * (along < 0 ? -1 : 1);
-  }
-  return carried;
-}
-
-/** Smooth normals (3 N) of a mesh; the larger a face, the more it counts. */
-export function vertexNormals(points, faces) {
-  const normals = new Float32Array(points.length);
-  for (let f = 0; f < faces.length; f += 3) {
-    const [a, b, c] = [3 * faces[f], 3 * faces[f + 1], 3 * faces[f + 2]];
-    const ux = points[b] - points[a], uy = points[b + 1] - points[a + 1], uz = points[b + 2] - points[a + 2];
-    const vx = points[c] - points[a], vy = points[c + 1] - points[a + 1], vz = points[c + 2] - points[a + 2];
-    const nx = uy * vz - uz * vy, ny = uz * vx - ux * vz, nz = ux * vy - uy * vx;
-    for (const at of [a, b, c]) {
-      normals[at] += nx;
-      normals[at + 1] += ny;
-      normals[at + 2] += nz;
-    }
-  }
-  for (let i = 0; i < normals.length; i += 3) {
-    const length = Math.hypot(normals[i], normals[i + 1], normals[i + 2]) || 1;
-    for (let c = 0; c < 3; c++) normals[i + c] /= length;
-  }
-  return normals;
 }

@@ -1,5 +1,6 @@
 // What lies over the shapes: lines between partners, markers, numbers.
 
+import { number } from "./dom.js";
 import { positionColor } from "./palettes.js";
 
 export function drawOverlay(stage) {
@@ -45,7 +46,7 @@ function placeOnTarget(stage, index) {
 function drawSample(stage, pen) {
   const { settings, model, order } = stage;
   const { source, target } = stage.views;
-  pen.lineWidth = 1.25;
+  pen.lineWidth = 1.25 * stage.zoom;
   for (const index of order.slice(0, settings.lines)) {
     const from = source.positionOf(index, source.uniforms.morph.value);
     const to = placeOnTarget(stage, index);
@@ -62,7 +63,7 @@ function drawSample(stage, pen) {
     pen.strokeStyle = stage.halo;
     for (const end of [a, b]) {
       pen.beginPath();
-      pen.arc(end.x, end.y, 2.6, 0, 2 * Math.PI);
+      pen.arc(end.x, end.y, 2.6 * stage.zoom, 0, 2 * Math.PI);
       pen.fill();
     }
   }
@@ -74,15 +75,15 @@ function drawPair(stage, pen, selected, pinned) {
   if (shown.length === 2) {
     curve(pen, ends.source, ends.target);
     pen.strokeStyle = stage.halo;
-    pen.lineWidth = 5;
+    pen.lineWidth = 5 * stage.zoom;
     pen.stroke();
     pen.strokeStyle = stage.accent;
-    pen.lineWidth = 2.25;
+    pen.lineWidth = 2.25 * stage.zoom;
     pen.stroke();
   }
   for (const end of shown) {
     pen.beginPath();
-    pen.arc(end.x, end.y, pinned ? 7 : 6, 0, 2 * Math.PI);
+    pen.arc(end.x, end.y, (pinned ? 7 : 6) * stage.zoom, 0, 2 * Math.PI);
     pen.lineWidth = 5.5;
     pen.strokeStyle = stage.halo;
     pen.fillStyle = stage.halo;
@@ -94,25 +95,28 @@ function drawPair(stage, pen, selected, pinned) {
     pen.strokeStyle = stage.accent;
     pen.stroke();
     pen.setLineDash([]);
-    label(stage, pen, end);
+    label(stage, pen, end, ends.source && stage.model.source.scalars.confidence?.[ends.source.point]);
   }
 }
 
-function label(stage, pen, end) {
-  const text = end.point.toLocaleString("en");
-  pen.font = "600 13px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
-  const width = pen.measureText(text).width + 14;
+/** The number of a point; beside the target's, how sure the match is. */
+function label(stage, pen, end, confidence) {
+  const sure = end.side === "target" && confidence !== undefined ? `  ${Math.round(100 * confidence)} %` : "";
+  const text = number(end.point) + sure;
+  const size = stage.zoom;
+  pen.font = `600 ${13 * size}px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif`;
+  const width = pen.measureText(text).width + 16 * size;
   const outward = stage.root.dataset.layout === "row" && end.side === "source" ? -1 : 1;
-  let left = outward < 0 ? end.x - 14 - width : end.x + 14;
+  let left = outward < 0 ? end.x - 14 * size - width : end.x + 14 * size;
   left = Math.max(6, Math.min(stage.size.width - width - 6, left));
-  const top = Math.max(6, end.y - 26);
+  const top = Math.max(6, end.y - 26 * size);
   pen.beginPath();
-  pen.roundRect(left, top, width, 22, 11);
+  pen.roundRect(left, top, width, 22 * size, 11 * size);
   pen.fillStyle = stage.accent;
   pen.fill();
   pen.fillStyle = stage.halo;
   pen.textBaseline = "middle";
-  pen.fillText(text, left + 7, top + 11.5);
+  pen.fillText(text, left + 8 * size, top + 11.5 * size);
 }
 
 /** A gentle arc, along the longer of the two directions. */

@@ -48,7 +48,7 @@ export class Panel {
 
   _selection() {
     this.selected = el("div.selected", { "aria-live": "polite" });
-    return el("section", {}, el("h2", { text: "Point" }), this.selected);
+    return el("section.point", {}, el("h2", { text: "Point" }), this.selected);
   }
 
   _show(model) {
@@ -171,8 +171,9 @@ export class Panel {
 
   /** What is known about a point and its partner. */
   select(selection, pinned) {
+    this.element.classList.toggle("telling", selection !== null);
     if (!selection) {
-      this.selected.replaceChildren(el("p.note", { text: "Point at a shape to see the partner; click to keep it." }));
+      this.selected.replaceChildren(el("p.note", { text: "Point at a shape, or touch it, to see the partner; click to keep it." }));
       return;
     }
     const { model } = this.viewer;

@@ -8,18 +8,25 @@ uniform float morph, pointSize, pixels, swell;
 in vec3 position, place, tint;
 in float scalar, matched;
 in vec3 normal, placeNormal;
+in vec2 uv;
+in float layer;
 out vec3 vPlace, vTint, vEye, vNormal;
-out float vScalar, vMatched;
+out vec2 vUv;
+out float vScalar, vMatched, vLayer;
 void main() {
   vec4 eye = modelViewMatrix * vec4(mix(position, place, morph), 1.0);
   vPlace = place;
   vTint = tint;
   vScalar = scalar;
   vMatched = matched;
+  vUv = uv;
+  vLayer = layer;
   vEye = eye.xyz;
   gl_Position = projectionMatrix * eye;
   vNormal = normalMatrix * mix(normal, placeNormal, morph);
-#ifndef MESH
+#ifdef SHADOW
+  gl_PointSize = 3.0;
+#elif !defined(MESH)
   gl_PointSize = max(1.5, pointSize * swell * pixels / -eye.z);
 #endif
 }`;
@@ -30,8 +37,10 @@ uniform int mode;
 uniform float morph, density, depth;
 uniform vec3 middle, reach, plain, missing, paper;
 uniform sampler2D scale;
+uniform highp sampler2DArray pictures;
 in vec3 vPlace, vTint, vEye, vNormal;
-in float vScalar, vMatched;
+in vec2 vUv;
+in float vScalar, vMatched, vLayer;
 out vec4 color;
 
 vec3 toLinear(vec3 c) { return mix(c / 12.92, pow((c + 0.055) / 1.055, vec3(2.4)), step(0.04045, c)); }
@@ -68,6 +77,11 @@ vec3 albedo() {
   if (mode == 1) return mix(placeColor(vPlace) * 0.42, placeColor(vPlace) * 1.12 + 0.05, weave(vPlace));
   if (mode == 2) return toLinear(texture(scale, vec2(clamp(vScalar, 0.002, 0.998), 0.5)).rgb);
   if (mode == 3) return toLinear(vTint);
+  if (mode == 5) {
+    // Layer 0: no place in a picture, or one whose neighbours lie beyond a seam.
+    vec3 seen = texture(pictures, vec3(vUv, max(vLayer - 1.0, 0.0))).rgb;
+    return toLinear(vLayer > 0.5 ? seen : vTint);
+  }
   return toLinear(plain);
 }
 
@@ -84,8 +98,12 @@ void main() {
   float radius = dot(disc, disc);
   if (radius > 1.0) discard;
 #endif
-#ifdef PICK
+#if defined(PICK)
   color = packDepth(gl_FragCoord.z);
+#elif defined(SHADOW)
+  // What is high above the ground throws hardly any.
+  if (grain(gl_FragCoord.xy) < 1.6 * morph * (1.0 - vMatched)) discard;
+  color = vec4(exp(-2.2 * 2.5 * gl_FragCoord.z));
 #else
   // While the source turns into the target, what has no partner dissolves.
   if (grain(gl_FragCoord.xy) < 1.6 * morph * (1.0 - vMatched)) discard;
@@ -132,20 +150,31 @@ void main() {
   gl_Position = projectionMatrix * modelViewMatrix * vec4(position, 1.0);
 }`;
 
+// Coarser levels of the picture from below: sharp where something stands, wide around it.
 const GROUND_FRAGMENT = /* glsl */ `
 precision highp float;
 uniform vec3 ink;
 uniform float strength;
-uniform vec2 extent;
+uniform sampler2D below;
 in vec2 at;
 out vec4 color;
+float blurred(vec2 p, float level) {
+  float reach = exp2(level) / 256.0 * 0.75;
+  float sum = 0.0;
+  for (int i = -1; i <= 1; i++) for (int j = -1; j <= 1; j++) {
+    sum += (i == 0 ? 2.0 : 1.0) * (j == 0 ? 2.0 : 1.0) * textureLod(below, p + reach * vec2(i, j), level).r;
+  }
+  return sum / 16.0;
+}
 void main() {
-  float r = length(at / extent);
-  float shade = strength * exp(-2.6 * r * r);
+  vec2 p = 0.5 + 0.5 * at;
+  float shade = 0.9 * blurred(p, 2.0) + 1.1 * blurred(p, 3.6) + 1.3 * blurred(p, 5.2);
+  float edge = 1.0 - smoothstep(0.75, 1.0, length(at));
+  shade = strength * edge * min(shade, 2.0);
   color = vec4(ink * shade, shade);
 }`;
 
 export const SHADERS = { VERTEX, FRAGMENT, GROUND_VERTEX, GROUND_FRAGMENT };
 
 /** Numbers of the modes in the shader. */
-export const MODES = { map: 0, pattern: 1, confidence: 2, error: 2, distance: 2, labels: 3, colors: 3, plain: 4 };
+export const MODES = { map: 0, pattern: 1, confidence: 2, error: 2, distance: 2, labels: 3, colors: 3, plain: 4, texture: 5 };

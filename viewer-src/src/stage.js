@@ -1,14 +1,14 @@
-// The two views in one canvas: drawing, picking, cameras.
+// The two views in one canvas: drawing, cameras, what the pointer does.
 
-import { Color, LinearSRGBColorSpace, Vector3, WebGLRenderer, WebGLRenderTarget } from "three";
+import { Color, LinearSRGBColorSpace, WebGLRenderer } from "three";
+import { coverage, picture } from "./capture.js";
 import { el } from "./dom.js";
+import { sampleOrder } from "./geometry.js";
 import { listen } from "./orbit.js";
 import { drawOverlay } from "./overlay.js";
+import { Pace } from "./pace.js";
+import { Picker } from "./picking.js";
 import { View } from "./view.js";
-
-const PICK = 9; // pixels around the pointer in which a point is looked for
-const SLOW = 40; // milliseconds of a frame at which the picture gets coarser while it moves
-const LEVELS = [{ density: 1, share: 1 }, { density: 0.6, share: 0.35 }, { density: 0.45, share: 0.12 }];
 
 export class Stage {
   /**
@@ -35,10 +35,14 @@ export class Stage {
     this.renderer.outputColorSpace = LinearSRGBColorSpace;
     this.renderer.autoClear = false;
     this.renderer.setClearColor(0x000000, 0);
-    this.pickTarget = new WebGLRenderTarget(2 * PICK + 1, 2 * PICK + 1);
     this.views = { source: new View(model.source, model), target: new View(model.target, model) };
     this.order = sampleOrder(model.source);
-    this.frames = [];
+    this.picker = new Picker(this);
+    this.pace = new Pace(({ density, share }) => {
+      this._applyDensity(density);
+      for (const view of this.both) view.thin(share);
+      this.invalidate();
+    });
     this._listen();
     this._place();
     this.setTheme();
@@ -94,7 +98,7 @@ export class Stage {
       view.uniforms.plain.value.setRGB(...color("--plain"));
       view.uniforms.missing.value.setRGB(...color("--missing"));
       view.uniforms.paper.value.setRGB(...color("--paper"));
-      view.groundUniforms.strength.value = Number(style.getPropertyValue("--shadow"));
+      view.shadow.uniforms.strength.value = Number(style.getPropertyValue("--shadow"));
       view.setWire(this.settings.wire, this.wireColor);
     }
     this.invalidate();
@@ -104,6 +108,7 @@ export class Stage {
     const { clientWidth: width, clientHeight: height } = this.root;
     if (!width || !height) return;
     this.size = { width, height };
+    this.zoom = Number(getComputedStyle(this.root).getPropertyValue("--zoom")) || 1;
     const sideBySide = width >= 0.95 * height;
     this.root.dataset.layout = sideBySide ? "row" : "column";
     const count = this.shown.length;
@@ -146,7 +151,13 @@ export class Stage {
     this.invalidate();
   }
 
+  /** Draw everything with the next frame. */
   invalidate() {
+    this._stale = true;
+    this._wake();
+  }
+
+  _wake() {
     if (!this._frame) this._frame = requestAnimationFrame((time) => this._tick(time));
   }
 
@@ -165,40 +176,20 @@ export class Stage {
       this._select(this.pick(this._hoverAt), false);
       this._hoverAt = null;
     }
-    this._adapt(elapsed, moving);
-    this.draw();
-    this.onFrame?.();
+    const morphing = this.settings.morph !== this._drawnMorph;
+    if (moving || morphing) this.pace.note(elapsed);
+    // Pointing changes what lies over the shapes, not the shapes.
+    if (this._stale || moving) this.draw();
+    else drawOverlay(this);
     if (moving) this.invalidate();
-    else this._last = 0;
-  }
-
-  /** Fewer pixels and points while a slow machine moves the picture, all of them when it rests. */
-  _adapt(elapsed, moving) {
-    if (!moving) return;
-    this.frames.push(elapsed);
-    const mean = this.frames.reduce((a, b) => a + b, 0) / this.frames.length;
-    // Very slow frames are not waited for.
-    if (mean > SLOW && (this.frames.length > 4 || mean * this.frames.length > 250)) {
-      this._setLevel(Math.min((this.level ?? 0) + 1, LEVELS.length - 1));
-    } else if (this.frames.length > 4) {
-      this.frames.shift();
-    }
-    clearTimeout(this._rest);
-    this._rest = setTimeout(() => {
-      this._setLevel(0);
-      this.invalidate();
-    }, 220);
-  }
-
-  _setLevel(level) {
-    this.level = level;
-    this.frames = [];
-    this._applyDensity(LEVELS[level].density);
-    for (const view of this.both) view.thin(LEVELS[level].share);
+    else if (!morphing) this._last = 0;
   }
 
   draw() {
     const { renderer } = this;
+    this._stale = false;
+    this._drawnMorph = this.settings.morph;
+    for (const view of this.shown) view.shadow.update(renderer);
     renderer.setRenderTarget(null);
     renderer.setScissorTest(false);
     renderer.clear();
@@ -208,13 +199,13 @@ export class Stage {
       const bottom = this.size.height - y - height;
       renderer.setViewport(x, bottom, width, height);
       renderer.setScissor(x, bottom, width, height);
-      this._aim(view, this.density);
+      this.aim(view, this.density);
       renderer.render(view.scene, view.camera);
     }
     drawOverlay(this);
   }
 
-  _aim(view, density) {
+  aim(view, density) {
     view.orbit.apply(view.camera);
     view.camera.updateProjectionMatrix();
     view.camera.updateMatrixWorld();
@@ -229,47 +220,8 @@ export class Stage {
     );
   }
 
-  /** The point under a pixel of the stage, or null: draws the depth around it and reads it back. */
   pick(at) {
-    const view = this.viewAt(at);
-    if (!view) return null;
-    const { rect, camera } = view;
-    const side = 2 * PICK + 1;
-    const [px, py] = [Math.floor(at.x - rect.x), Math.floor(at.y - rect.y)];
-    this._aim(view, 1);
-    camera.setViewOffset(rect.width, rect.height, px - PICK, py - PICK, side, side);
-    view.ground.visible = false;
-    if (view.wire) view.wire.visible = false;
-    view.object.material = view.pickMaterial;
-    const { renderer } = this;
-    renderer.setRenderTarget(this.pickTarget);
-    renderer.setScissorTest(false);
-    renderer.clear();
-    renderer.render(view.scene, camera);
-    const pixels = new Uint8Array(4 * side * side);
-    renderer.readRenderTargetPixels(this.pickTarget, 0, 0, side, side, pixels);
-    renderer.setRenderTarget(null);
-    view.object.material = view.material;
-    view.ground.visible = true;
-    if (view.wire) view.wire.visible = this.settings.wire;
-    camera.clearViewOffset();
-    this._aim(view, this.density);
-
-    let best = null;
-    for (let row = 0; row < side; row++) {
-      for (let column = 0; column < side; column++) {
-        const k = 4 * (row * side + column);
-        const depth = (pixels[k] + pixels[k + 1] / 255 + pixels[k + 2] / 65025 + pixels[k + 3] / 16581375) / 255;
-        const away = (row - PICK) ** 2 + (column - PICK) ** 2;
-        if (depth > 0 && (!best || away < best.away)) best = { away, depth, row, column };
-      }
-    }
-    if (!best || best.away > PICK * PICK) return null;
-    const x = px - PICK + best.column + 0.5;
-    const y = py + PICK - best.row + 0.5; // rows of a target count from below
-    const place = new Vector3((2 * x) / rect.width - 1, 1 - (2 * y) / rect.height, 2 * best.depth - 1);
-    const index = view.nearest(place.unproject(camera), view.uniforms.morph.value);
-    return { side: view.side, index };
+    return this.picker.pick(at);
   }
 
   /** The selected point and its partner; null without one. */
@@ -279,13 +231,13 @@ export class Stage {
 
   select(side, index) {
     this._select({ side, index }, true);
-    this.invalidate();
+    this._wake();
   }
 
   clear() {
     this.hovered = this.pinned = null;
     this.onSelect(null, false);
-    this.invalidate();
+    this._wake();
   }
 
   _select(point, pin) {
@@ -331,12 +283,12 @@ export class Stage {
       },
       hover: (at) => {
         this._hoverAt = at;
-        this.invalidate();
+        this._wake();
       },
       leave: () => {
         this._hoverAt = null;
         this._select(null, false);
-        this.invalidate();
+        this._wake();
       },
       tap: (at) => {
         const point = this.pick(at);
@@ -356,33 +308,12 @@ export class Stage {
     });
   }
 
-  /** The picture as it is now, with its background, as a PNG. */
   picture() {
-    this.draw();
-    const sheet = el("canvas", { width: this.canvas.width, height: this.canvas.height });
-    const pen = sheet.getContext("2d");
-    pen.fillStyle = getComputedStyle(this.root).getPropertyValue("--paper");
-    pen.fillRect(0, 0, sheet.width, sheet.height);
-    pen.drawImage(this.canvas, 0, 0);
-    pen.drawImage(this.overlay, 0, 0, sheet.width, sheet.height);
-    return new Promise((done) => sheet.toBlob(done, "image/png"));
+    return picture(this);
   }
 
-  /** Share of the pixels of each view that the shape covers; for tests. */
   coverage() {
-    this.draw();
-    const gl = this.renderer.getContext();
-    const shares = {};
-    for (const { side, rect } of this.shown) {
-      const [w, h] = [Math.floor(rect.width * this.density), Math.floor(rect.height * this.density)];
-      const pixels = new Uint8Array(4 * w * h);
-      const bottom = this.size.height - rect.y - rect.height;
-      gl.readPixels(rect.x * this.density, bottom * this.density, w, h, gl.RGBA, gl.UNSIGNED_BYTE, pixels);
-      let covered = 0;
-      for (let i = 3; i < pixels.length; i += 4) covered += pixels[i] === 255;
-      shares[side] = covered / (w * h);
-    }
-    return shares;
+    return coverage(this);
   }
 }
 
@@ -392,30 +323,4 @@ function ease(t) {
 
 function same(a, b) {
   return a === b || (a && b && a.side === b.side && a.index === b.index);
-}
-
-/** Matched source points in an order in which every beginning is spread over the shape. */
-function sampleOrder(source) {
-  const matched = [];
-  for (let i = 0; i < source.count; i++) if (source.matched[i]) matched.push(i);
-  if (!matched.length) return matched;
-  // Farthest-point sampling of the first few, among at most 4000 candidates.
-  const step = Math.max(1, Math.floor(matched.length / 4000));
-  const candidates = matched.filter((_, k) => k % step === 0);
-  const away = new Float32Array(candidates.length).fill(Infinity);
-  const order = [];
-  let next = 0;
-  for (let k = 0; k < Math.min(400, candidates.length); k++) {
-    order.push(candidates[next]);
-    const c = 3 * candidates[next];
-    let best = 0;
-    for (let j = 0; j < candidates.length; j++) {
-      const d = 3 * candidates[j];
-      const p = source.points;
-      away[j] = Math.min(away[j], (p[c] - p[d]) ** 2 + (p[c + 1] - p[d + 1]) ** 2 + (p[c + 2] - p[d + 2]) ** 2);
-      if (away[j] > away[best]) best = j;
-    }
-    next = best;
-  }
-  return order;
 }

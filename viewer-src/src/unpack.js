@@ -1,7 +1,7 @@
 // Arrays from the bytes that packing.py wrote.
 
 /** @returns {Promise<Uint8Array>} */
-export async function inflate(bytes) {
+async function inflate(bytes) {
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
@@ -14,10 +14,32 @@ export function fromBase64(text) {
   return bytes;
 }
 
+/**
+ * All arrays of a scene, its pictures decoded.
+ *
+ * @param {object} description what scene.py described
+ * @param {ArrayBuffer|Uint8Array} packed the deflated arrays
+ */
+export async function openScene(description, packed) {
+  const arrays = unpack(description.arrays, await inflate(packed));
+  if (description.texture) arrays.pictures = await decoded(arrays.texture_pictures, description.texture);
+  return arrays;
+}
+
+/** Pixels of the pictures, which stand above each other in one JPEG. */
+async function decoded(bytes, { side, layers }) {
+  const bitmap = await createImageBitmap(new Blob([bytes], { type: "image/jpeg" }), { colorSpaceConversion: "none" });
+  const sheet = document.createElement("canvas");
+  Object.assign(sheet, { width: side, height: side * layers });
+  const pen = sheet.getContext("2d", { willReadFrequently: true });
+  pen.drawImage(bitmap, 0, 0);
+  return { data: new Uint8Array(pen.getImageData(0, 0, side, side * layers).data.buffer), side, layers };
+}
+
 const TYPES = { 1: Uint8Array, 2: Uint16Array, 4: Uint32Array };
 
 /** All arrays by name, each row by row. */
-export function unpack(index, content) {
+function unpack(index, content) {
   const arrays = {};
   for (const [name, entry] of Object.entries(index)) arrays[name] = unpackOne(entry, content);
   return arrays;

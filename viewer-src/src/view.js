@@ -2,12 +2,15 @@
 
 import {
   BufferAttribute, BufferGeometry, Color, DataTexture, DoubleSide, GLSL3, Group, LinearFilter, Matrix4, Mesh,
-  NoBlending, PerspectiveCamera, PlaneGeometry, Points, RawShaderMaterial, Scene, Vector2, Vector3,
+  NoBlending, PerspectiveCamera, Points, RawShaderMaterial, Scene, Vector3,
 } from "three";
-import { partnerNormals, vertexNormals } from "./model.js";
+import { extentOf, rotated, shuffled, typicalSpacing } from "./geometry.js";
+import { partnerNormals, vertexNormals } from "./normals.js";
 import { Orbit } from "./orbit.js";
 import { labelColor, ramp } from "./palettes.js";
 import { MODES, SHADERS } from "./shaders.js";
+import { Shadow } from "./shadow.js";
+import { gather, paintedGeometry } from "./texture.js";
 
 const FIELD = 30; // degrees of the picture's height
 const UPRIGHT = { y: new Matrix4(), z: new Matrix4().makeRotationX(-Math.PI / 2) };
@@ -26,6 +29,7 @@ export class View {
     this.scene.add(this.body);
     this.orbit = new Orbit(4);
     this.home = shape.points; // where the points are before any morphing
+    this.placed = 0; // how often they were moved
     this.spacing = this.isMesh ? 0 : typicalSpacing(shape.points);
     this._build();
     this.place({ aligned: false, up: "y" });
@@ -56,22 +60,10 @@ export class View {
       missing: { value: new Color() },
       paper: { value: new Color() },
       scale: { value: null },
+      pictures: { value: this.model.pictures },
     };
-    const material = (defines, more = {}) =>
-      new RawShaderMaterial({
-        glslVersion: GLSL3,
-        vertexShader: SHADERS.VERTEX,
-        fragmentShader: SHADERS.FRAGMENT,
-        uniforms: this.uniforms,
-        defines: this.isMesh ? { MESH: 1, ...defines } : defines,
-        side: DoubleSide,
-        polygonOffset: true,
-        polygonOffsetFactor: 1,
-        polygonOffsetUnits: 1,
-        ...more,
-      });
-    this.material = material({});
-    this.pickMaterial = material({ PICK: 1 }, { blending: NoBlending });
+    this.material = this.makeMaterial({});
+    this.pickMaterial = this.makeMaterial({ PICK: 1 }, { blending: NoBlending });
     set("normal", new Float32Array(3 * shape.count), 3);
     set("placeNormal", new Float32Array(3 * shape.count), 3);
     if (this.isMesh) {
@@ -84,26 +76,24 @@ export class View {
     }
     this.object.frustumCulled = false;
     this.body.add(this.object);
-    this._buildGround();
+    this.shadow = new Shadow(this);
+    this.ground = this.shadow.ground;
+    this.scene.add(this.ground);
   }
 
-  _buildGround() {
-    this.groundUniforms = { ink: { value: new Color(0, 0, 0) }, strength: { value: 0.2 }, extent: { value: new Vector2(1, 1) } };
-    const plane = new PlaneGeometry(8, 8).rotateX(-Math.PI / 2);
-    this.ground = new Mesh(
-      plane,
-      new RawShaderMaterial({
-        glslVersion: GLSL3,
-        vertexShader: SHADERS.GROUND_VERTEX,
-        fragmentShader: SHADERS.GROUND_FRAGMENT,
-        uniforms: this.groundUniforms,
-        transparent: true,
-        premultipliedAlpha: true,
-        depthWrite: false,
-        side: DoubleSide,
-      }),
-    );
-    this.scene.add(this.ground);
+  makeMaterial(defines, more = {}) {
+    return new RawShaderMaterial({
+      glslVersion: GLSL3,
+      vertexShader: SHADERS.VERTEX,
+      fragmentShader: SHADERS.FRAGMENT,
+      uniforms: this.uniforms,
+      defines: this.isMesh ? { MESH: 1, ...defines } : defines,
+      side: DoubleSide,
+      polygonOffset: true,
+      polygonOffsetFactor: 1,
+      polygonOffsetUnits: 1,
+      ...more,
+    });
   }
 
   /** Turn the shape: onto the target if `aligned` (the source only), and upright. */
@@ -127,8 +117,20 @@ export class View {
     this.body.matrixWorldNeedsUpdate = true;
     this.upright = UPRIGHT[up];
     this.extent = extentOf(this.home, this.upright);
-    this.ground.position.y = this.extent.low - 0.004;
-    this.groundUniforms.extent.value.set(0.25 + this.extent.radius * 0.75, 0.25 + this.extent.radius * 0.75);
+    this.endExtent = this.side === "source" ? extentOf(this.shape.place, this.upright) : this.extent;
+    this.placed += 1;
+    this._paint();
+  }
+
+  /** Show the picture's own corners where a picture is wanted, the shape's points otherwise. */
+  _paint() {
+    const { painted } = this.shape;
+    const wanted = this.mode === "texture" && painted;
+    if (wanted) {
+      this.paintedGeometry ??= paintedGeometry(painted);
+      gather(this.paintedGeometry, this.geometry, painted.points);
+    }
+    this.object.geometry = wanted ? this.paintedGeometry : this.geometry;
   }
 
   /** Distance at which the whole shape is in the picture. */
@@ -154,18 +156,20 @@ export class View {
       uniforms.scale.value?.dispose();
       uniforms.scale.value = texture;
     }
-    if (mode === "labels" || mode === "colors") {
+    const shown = shape[`${mode}Shown`];
+    if (shown) {
       const tint = geometry.getAttribute("tint");
-      const shown = shape[`${mode}Shown`];
-      if (mode === "colors") tint.array.set(shown);
-      else for (let i = 0; i < shape.count; i++) tint.array.set(labelColor(shown[i]), 3 * i);
+      if (mode === "labels") for (let i = 0; i < shape.count; i++) tint.array.set(labelColor(shown[i]), 3 * i);
+      else tint.array.set(shown);
       tint.needsUpdate = true;
     }
     // What a shape brings itself needs no partner to be shown.
-    const own = (mode === "labels" || mode === "colors") && !shape[`${mode}Carried`];
+    const own = shown && !shape[`${mode}Carried`];
     const matched = geometry.getAttribute("matched");
     for (let i = 0; i < shape.count; i++) matched.array[i] = own ? 1 : shape.matched[i];
     matched.needsUpdate = true;
+    this.mode = mode;
+    this._paint();
   }
 
   /** Draw a share of a large cloud only, with larger points; meshes are always drawn whole. */
@@ -243,58 +247,4 @@ export class View {
     }
     return best;
   }
-}
-
-/** 0 to count - 1 in an order that is random, and the same every time. */
-function shuffled(count) {
-  const order = Uint32Array.from({ length: count }, (_, i) => i);
-  let state = 1;
-  for (let i = count - 1; i > 0; i--) {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    const j = Math.floor((state / 4294967296) * (i + 1));
-    [order[i], order[j]] = [order[j], order[i]];
-  }
-  return order;
-}
-
-function rotated(points, r) {
-  const turned = new Float32Array(points.length);
-  for (let i = 0; i < points.length; i += 3) {
-    for (let c = 0; c < 3; c++) {
-      turned[i + c] = r[c][0] * points[i] + r[c][1] * points[i + 1] + r[c][2] * points[i + 2];
-    }
-  }
-  return turned;
-}
-
-function extentOf(points, matrix) {
-  const p = new Vector3();
-  let low = Infinity, high = -Infinity, radius = 0;
-  for (let i = 0; i < points.length; i += 3) {
-    p.set(points[i], points[i + 1], points[i + 2]).applyMatrix4(matrix);
-    low = Math.min(low, p.y);
-    high = Math.max(high, p.y);
-    radius = Math.max(radius, Math.hypot(p.x, p.z));
-  }
-  return { low, half: Math.max(-low, high, 0.05), radius: Math.max(radius, 0.05) };
-}
-
-/** Typical distance between neighbours of a cloud, from a sample. */
-function typicalSpacing(points) {
-  const count = points.length / 3;
-  const found = [];
-  const tries = Math.min(count, 60);
-  for (let t = 0; t < tries; t++) {
-    const k = 3 * Math.floor((t * count) / tries);
-    let least = Infinity;
-    for (let i = 0; i < points.length; i += 3) {
-      const away = (points[i] - points[k]) ** 2 + (points[i + 1] - points[k + 1]) ** 2 + (points[i + 2] - points[k + 2]) ** 2;
-      if (away < least && i !== k && away > 0) least = away;
-    }
-    if (Number.isFinite(least)) found.push(Math.sqrt(least));
-  }
-  found.sort((a, b) => a - b);
-  const middle = found.length ? found[found.length >> 1] : 0.05;
-  // Not so small that a cloud turns to dust, not so large that it turns to balloons.
-  return Math.min(0.045, Math.max(0.006, 2.6 * middle));
 }

@@ -84,8 +84,10 @@ class Match(Command):
             correspondence.save(self.output, index_base=self.index_base, force=self.force)
         if self.report is not None:
             from ltenet.viewer import view
+            from ltenet.viewer.textures import texture_of
 
-            view(source, target, correspondence, save=self.report, force=self.force)
+            meshes = texture_of(self.source) or source, texture_of(self.target) or target
+            view(*meshes, correspondence, save=self.report, force=self.force)
         if self.png is not None:
             from ltenet.rendering import write_png
             from ltenet.viewer.picture import picture

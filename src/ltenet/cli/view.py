@@ -54,6 +54,7 @@ class View(Command):
         from ltenet.viewer.figures import measure
         from ltenet.viewer.picture import picture
         from ltenet.viewer.report import view
+        from ltenet.viewer.textures import texture_of
 
         outputs = [path for path in (self.output, self.png) if path is not None]
         if not outputs:
@@ -79,8 +80,8 @@ class View(Command):
             }
         if self.output is not None:
             view(
-                source,
-                target,
+                texture_of(self.source) or source,
+                texture_of(self.target) or target,
                 correspondence,
                 save=self.output,
                 truth=truth,

@@ -15,10 +15,12 @@ from ltenet.errors import InputError
 from ltenet.files import atomic_path
 from ltenet.io import load
 from ltenet.shape import IntArray, Shape
+from ltenet.transferring.textured import TexturedMesh
 from ltenet.viewer.page import report_html
-from ltenet.viewer.scene import build_scene
+from ltenet.viewer.scene import Scene, build_scene
+from ltenet.viewer.textures import build_texture, texture_of, usable
 
-ShapeLike = Shape | str | os.PathLike[str] | ArrayLike
+ShapeLike = Shape | TexturedMesh | str | os.PathLike[str] | ArrayLike
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,8 @@ def view(
     Parameters
     ----------
     source, target
-        The shapes that the map belongs to, as shapes, files or (N, 3) points.
+        The shapes that the map belongs to, as shapes, files, meshes with pictures or (N, 3)
+        points. A picture is shown on both shapes; that of the source comes first.
     correspondence
         The map, or its (N,) target indices with -1 for unmatched.
     save
@@ -73,15 +76,35 @@ def view(
     -------
     Report, which a notebook shows.
     """
-    shapes = as_shape(source, "source"), as_shape(target, "target")
-    size = len(shapes[1])
+    meshes = as_mesh(source, "source"), as_mesh(target, "target")
+    size = len(shape_of(meshes[1]))
     if not isinstance(correspondence, Correspondence):
         correspondence = Correspondence(np.asarray(correspondence), size)
-    scene = build_scene(*shapes, correspondence, truth=_true_indices(truth, size), title=title)
-    report = Report(report_html(scene))
+    true = _true_indices(truth, size)
+    report = Report(report_html(scene_of(*meshes, correspondence, truth=true, title=title)))
     if save is not None:
         report.save(save, force=force)
     return report
+
+
+def scene_of(
+    source: Shape | TexturedMesh,
+    target: Shape | TexturedMesh,
+    correspondence: Correspondence,
+    *,
+    truth: IntArray | None = None,
+    title: str | None = None,
+) -> Scene:
+    """Describe a pair with the picture of one of them, if there is one; the source comes first."""
+    shapes = shape_of(source), shape_of(target)
+    texture = None
+    # A map that does not fit is refused by `build_scene`, in better words.
+    if (len(shapes[0]), len(shapes[1])) == (len(correspondence), correspondence.target_size):
+        if isinstance(source, TexturedMesh):
+            texture = build_texture(*shapes, correspondence, source, "source")
+        elif isinstance(target, TexturedMesh):
+            texture = build_texture(*shapes, correspondence, target, "target")
+    return build_scene(*shapes, correspondence, truth=truth, texture=texture, title=title)
 
 
 def notebook_html(correspondence: Correspondence, *, height: int = 560) -> str | None:
@@ -100,13 +123,20 @@ def framed(page: str, *, height: int = 560) -> str:
     )
 
 
-def as_shape(given: ShapeLike, name: str) -> Shape:
-    """Return a shape, from a file or from (N, 3) points if need be."""
+def as_mesh(given: ShapeLike, name: str) -> Shape | TexturedMesh:
+    """Return a shape, with its picture if it has one, from a file or (N, 3) points if need be."""
+    if isinstance(given, TexturedMesh):
+        return given if usable(given) else given.shape
     if isinstance(given, Shape):
         return given
     if isinstance(given, str | os.PathLike):
-        return load(Path(given))
+        return texture_of(given) or load(Path(given))
     return Shape(np.asarray(given), name=name)
+
+
+def shape_of(mesh: Shape | TexturedMesh) -> Shape:
+    """Return the shape alone."""
+    return mesh.shape if isinstance(mesh, TexturedMesh) else mesh
 
 
 def _true_indices(truth: Correspondence | ArrayLike | None, size: int) -> IntArray | None:

@@ -18,6 +18,7 @@ from ltenet.viewer.cloud_normals import cloud_normals, folded
 from ltenet.viewer.colors import color_frame
 from ltenet.viewer.figures import Truth, diameter, displacements, measure, sources_of
 from ltenet.viewer.packing import STEPS, Packed, UnsignedArray, pack, quantize
+from ltenet.viewer.textures import Texture
 
 #: Longest text of a name or a detail that the page shows.
 _LONGEST = 400
@@ -47,6 +48,7 @@ def build_scene(
     correspondence: Correspondence,
     *,
     truth: IntArray | None = None,
+    texture: Texture | None = None,
     title: str | None = None,
 ) -> Scene:
     """Describe two shapes and the map between them.
@@ -59,6 +61,8 @@ def build_scene(
         The map.
     truth
         (N,) true target point of each source point, -1 where it is not known.
+    texture
+        A picture on both shapes.
     title
         What stands at the head of the page; the names of the shapes by default.
     """
@@ -96,6 +100,8 @@ def build_scene(
         arrays["place"] = quantize(filled, low, size)
     if measured is not None:
         arrays["truth"] = (measured.indices + 1).astype(np.uint32)
+    if texture is not None:
+        arrays |= texture.arrays
     frame = color_frame(target.points)
     packed = pack(arrays)
     turned = float(np.degrees(np.arccos(np.clip((np.trace(rotation) - 1) / 2, -1, 1))))
@@ -110,6 +116,7 @@ def build_scene(
         "turned": bool(turned > _TURNED_AWAY),
         "diameter": unit,
         "ranges": ranges,
+        "texture": None if texture is None else texture.description,
         "figures": _figures(correspondence, measured, arrays["back"]),
         "curve": None
         if measured is None
