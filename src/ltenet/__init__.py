@@ -10,6 +10,7 @@ __all__ = [
     "Correspondence",
     "LTENet",
     "Shape",
+    "evaluate",
     "load",
     "match",
     "refine",
@@ -19,6 +20,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from ltenet.correspondence import Correspondence
+    from ltenet.evaluation.evaluate import evaluate
     from ltenet.io import load
     from ltenet.matching import match
     from ltenet.model import LTENet
@@ -32,6 +34,7 @@ _HOMES = {
     "Correspondence": "ltenet.correspondence",
     "LTENet": "ltenet.model",
     "Shape": "ltenet.shape",
+    "evaluate": "ltenet.evaluation.evaluate",
     "load": "ltenet.io",
     "match": "ltenet.matching",
     "refine": "ltenet.refinement",
