@@ -9,10 +9,12 @@ import pytest
 import torch
 
 from ltenet.cli import main
+from ltenet.confidence import Calibration
 from ltenet.data.body_pairs import own_generator
 from ltenet.errors import InputError, UsageError
 from ltenet.io import save
 from ltenet.model import LTENet
+from ltenet.orientation import Orienter
 from ltenet.shape import Shape
 from ltenet.training.adapt import adapt
 from ltenet.training.config import TrainingConfig
@@ -65,7 +67,9 @@ def test_too_few_points_are_refused() -> None:
         OwnPairs([Shape(np.eye(3), name="dot")], config)
 
 
-def test_adapt_writes_weights_that_learned(small: Settings, tmp_path: Path) -> None:
+def test_adapt_writes_weights_that_learned(
+    small: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     model = LTENet(small().model)
     model.save_pretrained(tmp_path / "old")
     files = []
@@ -75,17 +79,44 @@ def test_adapt_writes_weights_that_learned(small: Settings, tmp_path: Path) -> N
     changes = [word for change in SHORT for word in ("--set", change)]
     output = tmp_path / "new"
     arguments = ["adapt", str(tmp_path / "old"), *files, "-o", str(output), *changes]
-    assert main(arguments) == 0
+    capsys.readouterr()
+    assert main([*arguments, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["cycle_after"] <= told["cycle_before"]
     assert {p.name for p in output.iterdir()} == {
         "config.json", "config.toml", "log.jsonl", "model.safetensors",
     }  # fmt: skip
     adapted = LTENet.from_pretrained(output)
     assert adapted.config == model.config
     before, after = model.encoder.head.weight, adapted.encoder.head.weight
-    assert not torch.equal(before, after)
+    assert torch.equal(before, after) == (told["best_step"] == 0)
     torch.testing.assert_close(before, after, atol=0.05, rtol=0)
     assert main(arguments) == 2  # nothing is overwritten
     assert main([*arguments, "--force"]) == 0
+
+
+def test_adapt_keeps_weights_that_it_cannot_better(small: Settings, tmp_path: Path) -> None:
+    model = LTENet(small().model)
+    spoiled = ("optim.lr=10.0", "optim.clip=0", "optim.ema=0", "validation.select=loss")
+    config = load_config("adapt", [*SHORT, *spoiled])
+    result = adapt(model, shapes(2), tmp_path / "out", config)
+    assert result.best_step == 0
+    assert result.best_score == result.start_score
+    kept = LTENet.from_pretrained(tmp_path / "out")
+    assert torch.equal(model.encoder.head.weight, kept.encoder.head.weight)
+
+
+def test_adapt_takes_along_what_belongs_to_the_weights(small: Settings, tmp_path: Path) -> None:
+    start = tmp_path / "old"
+    LTENet(small().model).save_pretrained(start)
+    Orienter().save_pretrained(start)
+    Calibration().save_pretrained(start)
+    save(shapes(1)[0], tmp_path / "own.ply")
+    changes = [word for change in SHORT for word in ("--set", change)]
+    output = tmp_path / "new"
+    assert main(["adapt", str(start), str(tmp_path / "own.ply"), "-o", str(output), *changes]) == 0
+    for name in ("orientation.safetensors", "calibration.json"):
+        assert (output / name).read_bytes() == (start / name).read_bytes()
 
 
 def test_labels_are_not_asked_of_shapes_that_have_none(small: Settings, tmp_path: Path) -> None:

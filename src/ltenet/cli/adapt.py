@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -17,8 +18,8 @@ from ltenet.cli.output import table
 class Adapt(Command):
     """Fine-tune weights on your own shapes, without labels, and write them to a folder.
 
-    The objective is the paper's, which needs nothing but the shapes. They should stand upright (y
-    up) and face the same way as far as possible.
+    The objective needs nothing but the shapes. Where the weights have an orientation network, it
+    turns them upright first; else they should stand upright (y up) and face the same way.
     """
 
     model: tyro.conf.Positional[str]
@@ -38,8 +39,10 @@ class Adapt(Command):
 
     def run(self) -> Result:
         """Load weights and shapes, train, write."""
+        from ltenet import confidence, orientation
+        from ltenet.files import atomic_path
         from ltenet.io import load
-        from ltenet.model import LTENet
+        from ltenet.model import LTENet, find_weights
         from ltenet.training.adapt import adapt
         from ltenet.training.settings import load_config
 
@@ -49,14 +52,23 @@ class Adapt(Command):
             config = dataclasses.replace(config, schedule=schedule)
         model = LTENet.from_pretrained(self.model)
         shapes = [load(path) for path in self.shapes]
+        start = find_weights(self.model)
+        orienter = orientation.Orienter.from_pretrained(start)
+        if orienter is not None:
+            shapes = [shape.rotated(orienter.frame(shape.points).rotation) for shape in shapes]
         result = adapt(model, shapes, self.output, config, force=self.force)
+        for name in (orientation.FILE, confidence.FILE):  # they belong to the weights
+            if (start / name).is_file():
+                with atomic_path(self.output / name, force=True) as path:
+                    shutil.copyfile(start / name, path)
         figures = {
             "weights": str(self.output),
             "shapes": len(shapes),
             "steps": result.steps,
             "minutes": round(result.minutes, 3),
             "best_step": result.best_step,
-            config.validation.select: result.best_score if result.best_step else None,
+            f"{config.validation.select}_before": result.start_score,
+            f"{config.validation.select}_after": result.best_score,
         }
         return Result(figures, table(list(figures.items())))
 

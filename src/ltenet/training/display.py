@@ -9,7 +9,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from ltenet.training.validation import Validation
+from ltenet.training.validation import Scores, Validation
 
 
 class Speed(NamedTuple):
@@ -56,10 +56,9 @@ class Display:
     def validation(self, step: int, scores: Validation, *, best: bool) -> None:
         """Show a validation, which stays on the screen."""
         parts = [
-            f"{name}: err {row.error:.2f} %, acc {100 * row.accuracy_1:.1f} / "
-            f"{100 * row.accuracy_5:.1f}, flips {100 * row.left_right:.1f} / "
-            f"{100 * row.front_back:.1f}, cycle {row.cycle:.2f} %, loss {row.loss:.4g}"
+            f"{name}: {_against_truth(row)}cycle {row.cycle:.2f} %, loss {row.loss:.4g}"
             for name, row in scores._asdict().items()
+            if any(row)  # zeros alone: there were no such pairs
         ]
         self._say(f"{self._name}: step {step}  {'; '.join(parts)}{'  (best)' if best else ''}")
 
@@ -85,6 +84,15 @@ class Display:
     ) -> None:
         if self._progress is not None:
             self._progress.stop()
+
+
+def _against_truth(row: Scores) -> str:
+    if row.error == row.accuracy_5 == 0:  # without a truth both are zero
+        return ""
+    return (
+        f"err {row.error:.2f} %, acc {100 * row.accuracy_1:.1f} / {100 * row.accuracy_5:.1f}, "
+        f"flips {100 * row.left_right:.1f} / {100 * row.front_back:.1f}, "
+    )
 
 
 def _clock(seconds: float) -> str:

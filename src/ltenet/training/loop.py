@@ -63,7 +63,9 @@ class TrainingResult:
     minutes
         Time they took.
     best_step, best_score
-        Where the selected validation score was lowest, and that score.
+        Where the selected validation score was lowest, and that score; step 0 is the start.
+    start_score
+        That score before the first step, where training began with given weights.
     last
         The last validation, None if a resumed run was over already.
     """
@@ -72,7 +74,16 @@ class TrainingResult:
     minutes: float
     best_step: int
     best_score: float
+    start_score: float | None
     last: Validation | None
+
+
+@dataclass
+class _Best:
+    """The lowest selected score so far, and the step it was reached at."""
+
+    score: float = math.inf
+    step: int = 0
 
 
 def train(
@@ -105,7 +116,7 @@ def train(
     held_back
         What to validate on; by default generated pairs that training never shows.
     initial
-        Weights to begin with instead of random ones.
+        Weights to begin with instead of random ones; they stay the best until training beats them.
 
     Raises
     ------
@@ -125,16 +136,17 @@ def train(
     network, optimizer = fabric.setup(
         PairNetwork(model.encoder, joint=config.joint), bare_optimizer
     )
-    step, spent, best_score, best_step = 0, 0.0, math.inf, 0
+    step, spent, best = 0, 0.0, _Best()
     if resume:
         checkpoint = read_checkpoint(run.checkpoint)
         _restore(checkpoint, model, average, bare_optimizer)
         step, spent = checkpoint.step, checkpoint.seconds
-        best_score, best_step = checkpoint.best_score, checkpoint.best_step
+        best = _Best(checkpoint.best_score, checkpoint.best_step)
     pairs = pairs or TrainingPairs(config.pairs, config.seed)
     held_back = held_back or draw_held_back(config, shard=shard, shards=shards)
     settings = dump_config(config)
     scores: Validation | None = None
+    start_score: float | None = None
 
     with ExitStack() as stack:
         display = stack.enter_context(Display(config.name, quiet=not fabric.is_global_zero))
@@ -148,6 +160,26 @@ def train(
             shard=shard,
             shards=shards,
         )
+
+        def validate(step: int) -> Validation:
+            """Score the moving average, and keep it if it is the best so far."""
+            sums = score_sums(average.model, held_back, config)  # (2, 1 + scores)
+            scores = mean_scores(summed(fabric, sums))
+            score = getattr(scores.independent, config.validation.select)
+            better = score < best.score
+            display.validation(step, scores, best=better)
+            if better:
+                best.score, best.step = score, step
+            if log is not None:
+                for kind, row in scores._asdict().items():
+                    log.write(f"validation/{kind}", step, row._asdict())
+                if better:
+                    average.model.save_pretrained(run.best, force=True)
+            return scores
+
+        if initial is not None and config.validation.pairs and step == 0:
+            validate(0)
+            start_score = best.score
         assert isinstance(batches, Generator)
         stack.enter_context(closing(batches))  # ends the workers, also after an error
         begun = saved = logged = time.monotonic()
@@ -198,18 +230,7 @@ def train(
                     figures = {"lr": rate, "pairs_per_second": speed.pairs_per_second}
                     log.write("train", step, {**values, **figures, "minutes": seconds / 60})
             if config.validation.pairs and (done or step % config.validation.every == 0):
-                sums = score_sums(average.model, held_back, config)  # (2, 1 + scores)
-                scores = mean_scores(summed(fabric, sums))
-                score = getattr(scores.independent, config.validation.select)
-                better = score < best_score
-                display.validation(step, scores, best=better)
-                if better:
-                    best_score, best_step = score, step
-                if log is not None:
-                    for kind, row in scores._asdict().items():
-                        log.write(f"validation/{kind}", step, row._asdict())
-                    if better:
-                        average.model.save_pretrained(run.best, force=True)
+                scores = validate(step)
                 logged += time.monotonic() - clock  # the speed is that of training alone
             due = done or interrupted or clock - saved >= 60 * config.checkpoint_minutes
             if log is not None and due:
@@ -218,8 +239,8 @@ def train(
                     Checkpoint(
                         step=step,
                         seconds=seconds,
-                        best_score=best_score,
-                        best_step=best_step,
+                        best_score=best.score,
+                        best_step=best.step,
                         config=settings,
                         model=model.state_dict(),
                         average=average.model.state_dict(),
@@ -232,7 +253,7 @@ def train(
                 raise KeyboardInterrupt
         if log is not None and not config.validation.pairs:
             average.model.save_pretrained(run.best, force=True)  # nothing to choose by: the last
-    return TrainingResult(step, seconds / 60, best_step, best_score, scores)
+    return TrainingResult(step, seconds / 60, best.step, best.score, start_score, scores)
 
 
 def make_optimizer(model: LTENet, config: OptimConfig) -> torch.optim.Optimizer:
