@@ -47,6 +47,7 @@ VERBS: dict[str, Verb] = {
     "data": Verb("ltenet.cli.data", "Shapes to learn from: list, make, draw and measure them."),
     "info": Verb("ltenet.cli.info", "Summarise and plot a training run."),
     "match": Verb("ltenet.cli.match", "Match two shapes: which point is which."),
+    "paper": Verb("ltenet.cli.paper", "Make a table or figure of the paper, ours beside theirs."),
     "train": Verb("ltenet.cli.train", "Train a network on generated shapes."),
     "transfer": Verb("ltenet.cli.transfer", "Carry colours, landmarks, a mesh ... along a map."),
     "version": Verb("ltenet.cli.version", "Versions of ltenet and of what it stands on."),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from ltenet.cli.command import Command, Result
+from ltenet.cli.command import Command, Result, command_line
 from ltenet.cli.output import progress, say
 from ltenet.cli.sources import data_folder
 from ltenet.errors import UsageError
@@ -79,17 +79,20 @@ class Bench(Command):
         from ltenet.evaluation.report import check_free, write_comparison, write_report
         from ltenet.evaluation.results import summarize
 
+        command = command_line(self, "bench")
         methods = self._methods()
         configs = [self._config(method) for method in methods]
         if self.output is not None:
             check_free(self.output, force=self.force)
         if len(configs) == 1:
             run = self._run(configs[0])
-            data = summarize(run)
+            data = summarize(run) | {"command": command}
             if self.output is not None:
-                cache = self._cache()
-                for told in write_report(run, self.output, cache=cache, force=self.force):
-                    say(told)
+                self._tell(
+                    write_report(
+                        run, self.output, cache=self._cache(), command=command, force=self.force
+                    )
+                )
             return Result(data, _text(data, markdown_table([data])))
         rows = compare(configs, self._run)
         for row in rows:
@@ -97,11 +100,23 @@ class Bench(Command):
                 say(f"{row.method}: {row.missing}")
         results = [row.as_dict() for row in rows]
         if self.output is not None:
-            for told in write_comparison(rows, self.output, cache=self._cache(), force=self.force):
-                say(told)
+            self._tell(
+                write_comparison(
+                    rows, self.output, cache=self._cache(), command=command, force=self.force
+                )
+            )
         first = next((row for row in results if "missing" not in row), {})
-        data = {"benchmark": self.benchmark, "sampling": self.sampling, "rows": results}
+        data = {
+            "benchmark": self.benchmark,
+            "sampling": self.sampling,
+            "command": command,
+            "rows": results,
+        }
         return Result(data, _text(first, markdown_table(results)))
+
+    def _tell(self, left_out: list[str]) -> None:
+        for text in left_out:
+            say(text)
 
     def _methods(self) -> list[str]:
         from ltenet.evaluation.methods import METHODS
@@ -127,7 +142,7 @@ class Bench(Command):
             by=self.by,
             points=self.points,
             pairs=self.pairs,
-            seeds=_seeds(self.seeds),
+            seeds=read_seeds(self.seeds),
             noise=self.noise,
             rotate=self.rotate,
             cycle=not self.no_cycle,
@@ -172,7 +187,8 @@ def _text(result: dict[str, Any], table: str) -> str:
     return "\n".join([*told, "", table])
 
 
-def _seeds(text: str) -> tuple[int, ...]:
+def read_seeds(text: str) -> tuple[int, ...]:
+    """Read sampling seeds, whole numbers with commas."""
     try:
         return tuple(int(word) for word in _words(text, "seeds"))
     except ValueError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from typing import Annotated, Any, NamedTuple
 
 import tyro
@@ -37,3 +37,34 @@ class Command(ABC):
     @abstractmethod
     def run(self) -> Result:
         """Do the work; errors are raised, files written, results returned and never printed."""
+
+
+#: Options that change nothing about a result, or that name a place on this machine only.
+_NOT_TOLD = ("json", "verbose", "force", "output", "cache", "workers", "runs")
+
+
+def command_line(command: Command, verb: str) -> str:
+    """Write a command as one would type it, for results that name the command behind them.
+
+    Options with their default are left out, as is what does not change the result.
+    """
+    words = ["ltenet", verb]
+    for option in fields(command):
+        value = getattr(command, option.name)
+        if option.name == "data" and value is not None:
+            words += ["--data", "DIR"]
+        elif option.name in _NOT_TOLD or (value == option.default and value is not MISSING):
+            continue
+        elif option.default is MISSING:
+            words.append(str(value))
+        elif value is True:
+            words.append(_flag(option.name))
+        elif isinstance(value, tuple):
+            words += [word for item in value for word in (_flag(option.name), str(item))]
+        else:
+            words += [_flag(option.name), str(value)]
+    return " ".join(words)
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")

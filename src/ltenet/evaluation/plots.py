@@ -21,6 +21,7 @@ def plot_curves(
     paths: Sequence[Path],
     *,
     title: str,
+    published: Mapping[str, float] | None = None,
     force: bool = False,
 ) -> None:
     """Draw accuracy over tolerance, 0 to 20 %.
@@ -33,6 +34,8 @@ def plot_curves(
         Files to write; the suffix chooses the format.
     title
         Above the plot.
+    published
+        Accuracies in % at a tolerance of 1 % that others published, by name; drawn as crosses.
     force
         Replace files that are there.
     """
@@ -45,6 +48,9 @@ def plot_curves(
         axes.fill_between(
             percent, mean - spread, mean + spread, color=color, alpha=0.2, linewidth=0
         )
+    for place, (name, accuracy) in enumerate((published or {}).items()):
+        color = _COLORS[place % len(_COLORS)]
+        axes.plot([1.0], [accuracy], "x", color=color, label=name, markersize=8)
     axes.set(
         xlim=(0, 20),
         ylim=(0, 100),
@@ -53,7 +59,7 @@ def plot_curves(
         title=title,
     )
     axes.grid(alpha=0.3)
-    axes.legend(loc="lower right", frameon=False)
+    axes.legend(loc="lower right", frameon=False, fontsize="small")
     settings = optional("matplotlib").rc_context({"svg.hashsalt": "ltenet"})
     with settings:
         for path in paths:

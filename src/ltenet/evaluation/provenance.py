@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import subprocess
 from collections.abc import Mapping
 from functools import cache
 from importlib import metadata
@@ -94,6 +95,29 @@ def package_versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
+
+
+@cache
+def source_commit() -> str | None:
+    """Commit that the code was run from, None where it is not in a git checkout of its own.
+
+    "-changed" follows where files of the package differ from it.
+    """
+    package = Path(ltenet.__file__).parent
+    if not (package.parents[1] / ".git").exists():  # some other project that we are installed in
+        return None
+
+    def git(*words: str) -> str:
+        found = subprocess.run(
+            ["git", "-C", str(package), *words], check=True, capture_output=True, text=True
+        )
+        return found.stdout.strip()
+
+    try:
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", ".")
+        return git("rev-parse", "--short=12", "HEAD") + ("-changed" if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None
 
 
 @cache

@@ -22,7 +22,14 @@ from ltenet.shape import FloatArray
 _SHOWN = 4
 
 
-def write_report(run: BenchRun, folder: Path, *, cache: Path, force: bool = False) -> list[str]:
+def write_report(
+    run: BenchRun,
+    folder: Path,
+    *,
+    cache: Path,
+    command: str | None = None,
+    force: bool = False,
+) -> list[str]:
     """Write a run into a folder, which is made if it is not there.
 
     `result.json`, `pairs.csv`, `curve.png`, `curve.svg`, `worst.png` and `best.png`.
@@ -35,6 +42,8 @@ def write_report(run: BenchRun, folder: Path, *, cache: Path, force: bool = Fals
         Where to write.
     cache
         Folder of predictions, from which the pictures are drawn.
+    command
+        What to type for this result, which is noted in it.
     force
         Replace files that are there.
 
@@ -44,14 +53,20 @@ def write_report(run: BenchRun, folder: Path, *, cache: Path, force: bool = Fals
     """
     check_free(folder, force=force)
     folder.mkdir(parents=True, exist_ok=True)
-    _write_json(folder / "result.json", summarize(run), force=force)
+    content = summarize(run) | ({} if command is None else {"command": command})
+    _write_json(folder / "result.json", content, force=force)
     _write_csv(folder / "pairs.csv", table_rows(run), force=force)
     _draw_extremes(run, folder, cache=cache, force=force)
     return _plot(curves(run), folder, _title(run), force=force)
 
 
 def write_comparison(
-    rows: Sequence[Row], folder: Path, *, cache: Path, force: bool = False
+    rows: Sequence[Row],
+    folder: Path,
+    *,
+    cache: Path,
+    command: str | None = None,
+    force: bool = False,
 ) -> list[str]:
     """Write several methods into a folder: one subfolder each, and tables and curves of all.
 
@@ -70,7 +85,7 @@ def write_comparison(
     if done:
         by_method = {run.config.method: curves(run)[_curve_name(run)] for run in done}
         left_out += _plot(by_method, folder, _title(done[0], with_method=False), force=force)
-    _write_json(folder / "comparison.json", {"rows": results}, force=force)
+    _write_json(folder / "comparison.json", {"command": command, "rows": results}, force=force)
     return list(dict.fromkeys(left_out))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ltenet import __version__
 from ltenet.evaluation.bench import BenchConfig, BenchRun
+from ltenet.evaluation.provenance import source_commit
 from ltenet.evaluation.scoring import PairScores
 from ltenet.metrics import TOLERANCES, MapError
 from ltenet.shape import FloatArray
@@ -26,6 +27,7 @@ UNITS = {
     "flips": "% of points taken for their mirror image",
     "geodesic": "% of sqrt(area), along the surface",
     "seconds_per_pair": "s",
+    "minutes": "of all predictions, one after another",
 }
 
 #: Keys of the tolerances: "0.002" to "0.2".
@@ -76,6 +78,8 @@ def summarize(run: BenchRun) -> dict[str, Any]:
         "remark": run.remark,
         "units": UNITS,
         "version": __version__,
+        "commit": source_commit(),
+        "minutes": round(sum(score.seconds for score in scores) / 60, 2),
         "weights": run.record.get("weights"),
         "code": run.record["code"],
     }

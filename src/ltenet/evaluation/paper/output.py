@@ -1,0 +1,101 @@
+"""What an experiment leaves behind: NAME.json, NAME.md, and figures as PNG and SVG."""
+
+from __future__ import annotations
+
+import base64
+import json
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ltenet import __version__
+from ltenet.errors import MissingError, UsageError
+from ltenet.evaluation.paper.plan import SETTINGS
+from ltenet.evaluation.paper.tables import markdown
+from ltenet.evaluation.plots import plot_curves
+from ltenet.evaluation.provenance import package_versions
+from ltenet.files import atomic_path
+from ltenet.rendering import Image, write_png
+
+
+def check_free(name: str, folder: Path, *, force: bool) -> None:
+    """Refuse to replace a result at once, not after hours of work."""
+    path = folder / f"{name}.json"
+    if path.exists() and not force:
+        raise UsageError(
+            f"{path}: the result exists; a new folder is needed; "
+            "choose another, or allow overwriting with --force"
+        )
+
+
+def versions() -> dict[str, str]:
+    """Versions of all that figures may depend on."""
+    return {"python": platform.python_version(), "ltenet": __version__, **package_versions()}
+
+
+def write_result(result: dict[str, Any], folder: Path, *, force: bool = False) -> None:
+    """Write a result as JSON and as Markdown."""
+    text = json.dumps(result, indent=1, allow_nan=False) + "\n"
+    for suffix, content in ((".json", text), (".md", markdown(result))):
+        with atomic_path(folder / f"{result['name']}{suffix}", force=force) as temporary:
+            temporary.write_text(content, encoding="utf-8", newline="\n")
+
+
+def plot_rows(
+    name: str, rows: Sequence[dict[str, Any]], folder: Path, *, force: bool = False
+) -> tuple[list[str], list[str]]:
+    """Draw the accuracy curves of each setting and sampling, the paper's figures as crosses.
+
+    Returns
+    -------
+    tuple
+        Names of the files, and what was left out and why.
+    """
+    files: list[str] = []
+    for what, setting in SETTINGS.items():
+        own = [row for row in rows if row["setting"] == what and "missing" not in row]
+        for sampling in ("shared", "independent"):
+            lines = {
+                f"ours: {row['label']}": np.array(list(row[sampling]["curve"].values()))  # (2, T)
+                for row in own
+                if sampling in row
+            }
+            if not lines:
+                continue
+            # The paper tests shared samples only.
+            marks = {
+                f"paper: {row['label']}": row["published"]["acc"]
+                for row in own
+                if row["published"] and sampling == "shared"
+            }
+            names = [f"{name}-{setting.benchmark}-{sampling}{end}" for end in (".png", ".svg")]
+            try:
+                plot_curves(
+                    lines,
+                    [folder / file for file in names],
+                    title=f"{setting.benchmark}, {sampling} samples",
+                    published=marks,
+                    force=force,
+                )
+            except MissingError as error:
+                return [], [f"no figure was drawn: {error}"]
+            files += names
+    return files, []
+
+
+def write_picture(name: str, image: Image, folder: Path, *, force: bool = False) -> list[str]:
+    """Write a picture as PNG, and as an SVG that holds the same pixels; returns the names."""
+    height, width = image.shape[:2]
+    write_png(folder / f"{name}.png", image, force=force)
+    pixels = base64.b64encode((folder / f"{name}.png").read_bytes()).decode()
+    text = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}">'
+        f'<image width="{width}" height="{height}" href="data:image/png;base64,{pixels}"/></svg>\n'
+    )
+    with atomic_path(folder / f"{name}.svg", force=force) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+    return [f"{name}.png", f"{name}.svg"]

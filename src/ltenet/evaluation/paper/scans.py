@@ -1,0 +1,123 @@
+"""Two real scans: no truth is known, so the map is looked at, in colours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from ltenet.correspondence import Correspondence
+from ltenet.data.diameter import largest_distance
+from ltenet.data.sampling import evaluate, sample_surface, sample_vertices
+from ltenet.errors import UsageError
+from ltenet.evaluation.benchmarks import open_benchmark
+from ltenet.evaluation.pictures import position_colors
+from ltenet.io import load
+from ltenet.matching import MatchConfig, Matcher
+from ltenet.metrics import coverage, cycle_error
+from ltenet.rendering import Image, contact_sheet, render
+from ltenet.shape import Shape
+
+#: Points drawn on each scan, as in the paper.
+POINTS = 1024
+#: Ways of matching, and what they are called.
+_REFINEMENTS: dict[Literal["none", "coherent"], str] = {
+    "none": "nearest neighbour",
+    "coherent": "refined",
+}
+_TILE = 360
+
+
+class Scans(NamedTuple):
+    """Two scans, and maps between them.
+
+    Attributes
+    ----------
+    source, target
+        What was drawn on each.
+    maps
+        From source to target, by the way of matching.
+    back
+        The same from target to source.
+    """
+
+    source: Shape
+    target: Shape
+    maps: dict[Literal["none", "coherent"], Correspondence]
+    back: dict[Literal["none", "coherent"], Correspondence]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Figures that need no truth."""
+        diameter = largest_distance(self.source.points)
+        return [
+            {
+                "map": _REFINEMENTS[name],
+                "source": self.source.name,
+                "target": self.target.name,
+                "coverage, %": 100 * coverage(found.indices, len(self.target)),
+                "cycle, % of the diameter": cycle_error(
+                    self.source.points, found.indices, self.back[name].indices, diameter
+                ),
+            }
+            for name, found in self.maps.items()
+        ]
+
+
+def run_scans(files: tuple[Path, ...], data: Path | None, *, seed: int = 0) -> Scans:
+    """Match two scans with the weights that ship.
+
+    Parameters
+    ----------
+    files
+        Two files; none for two shapes of SHREC'19.
+    data
+        Folder of the benchmarks, where no files are given.
+    seed
+        Of the points that are drawn.
+    """
+    if len(files) not in (0, 2):
+        raise UsageError(
+            f"{len(files)} files came for --shapes; two are needed; give a source and a target"
+        )
+    source, target = (load(file) for file in files) if files else _default(data)
+    rng = np.random.default_rng(seed)
+    source, target = drawn(source, rng), drawn(target, rng)
+    maps, back = {}, {}
+    for refine in _REFINEMENTS:
+        matcher = Matcher(MatchConfig(refine=refine, threshold=0.0))
+        maps[refine] = matcher.match(source, target)
+        back[refine] = matcher.match(target, source)
+    return Scans(source, target, maps, back)
+
+
+def drawn(shape: Shape, rng: np.random.Generator, count: int = POINTS) -> Shape:
+    """Draw points on a shape: by area where it has faces, else among its points."""
+    if len(shape) <= count and shape.faces is None:
+        return Shape(shape.points, name=shape.name)
+    if shape.faces is not None:
+        sample = sample_surface(shape.points, shape.faces, count, rng)
+        return Shape(evaluate(sample, shape.points, shape.faces), name=shape.name)
+    return Shape(shape.points[sample_vertices(count, len(shape), rng)], name=shape.name)
+
+
+def draw_scans(scans: Scans) -> Image:
+    """Target in colours, and the source in those that each map brings."""
+    colors = position_colors(scans.target.points, scans.target.points)  # (M, 3)
+    tiles = [_tile(scans.target, colors)]
+    captions = [f"target {scans.target.name}"]
+    for name, found in scans.maps.items():
+        tiles.append(_tile(scans.source, colors[found.indices]))
+        captions.append(f"{scans.source.name}, {_REFINEMENTS[name]}")
+    return contact_sheet(tiles, columns=len(tiles), captions=captions)
+
+
+def _tile(shape: Shape, colors: np.ndarray) -> Image:
+    return render(shape.points, colors=colors, size=(_TILE, _TILE), yaw=20.0, pitch=8.0)
+
+
+def _default(data: Path | None) -> tuple[Shape, Shape]:
+    """First pair of SHREC'19: real scans of two people, from sources that are not alike."""
+    shapes = open_benchmark("shrec19", data)
+    source, target = (shapes.shape(int(index)) for index in shapes.pairs[0])
+    return source, target

@@ -1,0 +1,122 @@
+"""An experiment as Markdown: our figures and the paper's, side by side and named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ltenet.evaluation.comparison import cell
+from ltenet.evaluation.paper.plan import SETTINGS
+from ltenet.evaluation.paper.published import published
+
+#: Columns of our own figures, by sampling: their heads, and the figure.
+_OURS = {
+    "shared": (("acc 1 %", "acc_1"), ("err_dpc", "err_dpc"), ("s / pair", "seconds_per_pair")),
+    "independent": (("acc 1 %", "acc_1"), ("acc 5 %", "acc_5"), ("err, % of dmax", "err_percent")),
+}
+_PAPER = (("acc 1 %", "acc"), ("err", "err"))
+
+
+def markdown(result: dict[str, Any]) -> str:
+    """Write a result as text, from its JSON alone."""
+    parts = [f"# {result['title']}", "", *told(result), ""]
+    for what in SETTINGS:
+        rows = [row for row in result["rows"] if row.get("setting") == what]
+        if rows:
+            parts += [f"## {SETTINGS[what].ours} (the paper: {SETTINGS[what].paper})", ""]
+            parts += [table(result, what), ""]
+            parts += [*_remarks(rows), ""]
+    loose = [row for row in result["rows"] if "setting" not in row]
+    if loose:
+        parts += [plain_table(loose), ""]
+    parts += [f"![{result['title']}]({name})" for name in result["figures"] if ".png" in name]
+    return "\n".join(parts).rstrip("\n") + "\n"
+
+
+def told(result: dict[str, Any]) -> list[str]:
+    """Lines that say what was measured and how."""
+    seeds = ", ".join(map(str, result["seeds"]))
+    lines = [
+        f"{result['source']} of the paper. The paper's conclusion: {result['claim']}",
+        "",
+        f"Ours by `{result['command']}`, sampling seeds {seeds}, "
+        f"{result['minutes']:g} minutes for each training, commit {result['commit'] or 'unknown'}.",
+    ]
+    return lines if not result["note"] else [*lines, result["note"]]
+
+
+def table(result: dict[str, Any], what: str) -> str:
+    """Rows of one setting; columns begin with `ours` or `paper`."""
+    rows = [row for row in result["rows"] if row.get("setting") == what]
+    samplings = [name for name in _OURS if any(name in row for row in rows)]
+    heads = ["row", *(f"ours: {head}" for head, _ in _OURS["shared"][:2])]
+    heads += [f"paper: {head}" for head, _ in _PAPER]
+    heads += [f"ours: {head}" for head, _ in _OURS["shared"][2:]]
+    if "independent" in samplings:
+        heads += [f"ours, independent samples: {head}" for head, _ in _OURS["independent"]]
+    trained = any(row.get("training") for row in rows)
+    heads += ["ours: training steps"] if trained else []
+    several = len(result["seeds"]) > 1
+    lines = [_line(heads), "|" + "---|" * len(heads)]
+    for row in rows:
+        paper = row["published"] or {}
+        given = [_number(paper.get(key)) for _, key in _PAPER]
+        if "missing" in row:
+            cells = [row["missing"], "-", *given, *["-"] * (len(heads) - 5)]
+        else:
+            cells = _figures(row, "shared", several)
+            cells[2:2] = given
+            if "independent" in samplings:
+                cells += _figures(row, "independent", several)
+            if trained:
+                cells.append(str(row["training"]["steps"]) if row.get("training") else "-")
+        lines.append(_line([row["label"], *cells]))
+    for label, figures in _paper_only(result["name"], rows, what):
+        given = [_number(figures[0]), _number(figures[1])]
+        lines.append(_line([f"{label} (paper only)", "-", "-", *given, *["-"] * (len(heads) - 5)]))
+    return "\n".join(lines)
+
+
+def plain_table(rows: Sequence[dict[str, Any]]) -> str:
+    """Rows that the paper has no figures for, all of one form."""
+    heads = list(rows[0])
+    lines = [_line(heads), "|" + "---|" * len(heads)]
+    lines += [_line([_number(value) for value in row.values()]) for row in rows]
+    return "\n".join(lines)
+
+
+def _figures(row: dict[str, Any], sampling: str, several: bool) -> list[str]:
+    test = row.get(sampling) or {}
+    return [cell(test.get(key), several=several) for _, key in _OURS[sampling]]
+
+
+def _paper_only(
+    name: str, rows: Sequence[dict[str, Any]], what: str
+) -> list[tuple[str, tuple[float, float]]]:
+    """Rows of the paper that we have no counterpart of."""
+    own = {row["label"] for row in rows}
+    found = published(name).rows
+    return [
+        (label, settings[what])
+        for label, settings in found.items()
+        if what in settings and label not in own and name == "main"
+    ]
+
+
+def _remarks(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Say what belongs beside the figures of a set, once."""
+    tests = [row[name] for row in rows for name in _OURS if name in row]
+    found = list(dict.fromkeys(test["remark"] for test in tests if test["remark"]))
+    pairs = sorted({test["pairs"] for test in tests})
+    lines = [f"Pairs tested: {', '.join(map(str, pairs))}."] if pairs else []
+    return lines + [f"{remark[0].upper()}{remark[1:]}." for remark in found]
+
+
+def _number(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
