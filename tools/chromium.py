@@ -32,6 +32,8 @@ _FLAGS = (
     "--enable-unsafe-swiftshader",
     "--remote-debugging-pipe",
 )
+#: Seconds to wait for an answer: drawing in software on a busy machine takes its time.
+_PATIENCE = 180
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -91,7 +93,7 @@ class Browser:
         if session:
             message["sessionId"] = session
         os.write(self._write, json.dumps(message).encode() + b"\0")
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + _PATIENCE
         while True:
             answer = self._receive(deadline)
             if answer.get("id") == self._number:
@@ -194,6 +196,11 @@ class Page:
             " return [b.x + b.width / 2, b.y + b.height / 2]; })()"
         )
         self.click(*box)
+
+    def tap(self, x: float, y: float) -> None:
+        """Touch a place with a finger, and lift it."""
+        for kind, points in (("Start", [{"x": x, "y": y}]), ("End", [])):
+            self.call("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": points})
 
     def key(self, key: str) -> None:
         """Press and release a key."""

@@ -220,6 +220,55 @@ def test_on_a_phone_the_views_stand_above_each_other(
     page.close()
 
 
+def test_a_finger_finds_the_partner(browser: Browser, report: Path, screenshots: Path) -> None:
+    page = opened(browser, report, size=(390, 844))
+    page.call("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    page.tap(*screen_position(page, "source", page.run(f"{STAGE}.order[0]")))
+    picked = page.wait_for(f"{STAGE}.pinned")
+    assert picked["side"] == "source"
+    # Told at once, without opening the panel.
+    top, height = page.run(
+        "(() => { const b = document.querySelector('.end').getBoundingClientRect();"
+        " return [b.top, innerHeight - b.bottom]; })()"
+    )
+    assert top > 500
+    assert height > 0
+    page.screenshot(screenshots / "phone_point.png")
+    assert page.errors == []
+    page.close()
+
+
+def test_on_a_projector_texts_grow(browser: Browser, report: Path, screenshots: Path) -> None:
+    page = opened(browser, report, size=(1920, 1080))
+    assert page.run("document.querySelector('.mode').getBoundingClientRect().height") > 44
+    assert page.run("document.querySelector('.scroll').scrollWidth") <= 430
+    assert page.run("document.documentElement.scrollWidth") <= 1920
+    page.run(f"{STAGE}.select('source', 608)")
+    page.screenshot(screenshots / "projector.png")
+    assert page.errors == []
+    page.close()
+
+
+def test_pointing_draws_no_shape_anew(page: Page) -> None:
+    page.wait_for(f"!{STAGE}._frame")
+    page.run(
+        f"(() => {{ window.draws = 0; const s = {STAGE}, d = s.draw;"
+        " s.draw = () => { window.draws += 1; d.call(s); }; })()"
+    )
+    for index in page.run(f"{STAGE}.order.slice(0, 8)"):
+        page.mouse("Moved", *screen_position(page, "source", index))
+        page.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert page.run(f"{STAGE}.hovered") is not None
+    assert page.run("window.draws") == 0
+    # At rest the depth of the picture is kept, and says the same as a look at the place itself.
+    kept, fresh = page.run(
+        f"(() => {{ const s = {STAGE}, v = s.views.source;"
+        " const at = v.project(v.positionOf(s.order[3], 0)), kept = s.pick(at);"
+        " s.picker.seen.source = ''; return [kept, s.pick(at)]; })()"
+    )
+    assert kept == fresh
+
+
 def test_hostile_names_stay_text(browser: Browser, tmp_path: Path, screenshots: Path) -> None:
     rng = np.random.default_rng(5)
     shape = Shape(rng.normal(size=(300, 3)), name=HOSTILE, labels=np.arange(300) % 3)

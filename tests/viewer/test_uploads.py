@@ -15,14 +15,19 @@ from ltenet.errors import InputError
 from ltenet.io import save
 from ltenet.shape import Shape
 from ltenet.viewer import uploads
-from ltenet.viewer.uploads import check_file, checked_suffix, display_name
+from ltenet.viewer.uploads import check_beginning, check_content, checked_suffix, display_name
+
+
+def checked(path: Path) -> None:
+    check_beginning(path)
+    check_content(path)
 
 
 @pytest.mark.parametrize("suffix", [".ply", ".obj", ".off", ".npy", ".npz", ".xyz", ".csv"])
 def test_honest_files_pass(suffix: str, tmp_path: Path, tetrahedron: Shape) -> None:
     path = tmp_path / f"shape{suffix}"
     save(tetrahedron, path)
-    check_file(path)
+    checked(path)
     assert checked_suffix(f"C:\\scans\\shape{suffix.upper()}") == suffix
 
 
@@ -76,13 +81,13 @@ def test_dishonest_files_are_refused(
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(InputError, match=complaint):
-        check_file(path)
+        checked(path)
 
 
 def test_scenes_that_hold_everything_pass(tmp_path: Path) -> None:
     path = tmp_path / "whole.glb"
     path.write_bytes(glb({"buffers": [{"uri": "data:,abc"}, {"byteLength": 3}]}))
-    check_file(path)
+    checked(path)
 
 
 def test_archives_may_not_grow_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +97,7 @@ def test_archives_may_not_grow_without_end(tmp_path: Path, monkeypatch: pytest.M
         archive.writestr("points.npy", bytes(20_000))
     assert path.stat().st_size < 1000
     with pytest.raises(InputError, match="an archive of 1 arrays and 20,000 bytes"):
-        check_file(path)
+        checked(path)
 
 
 def test_large_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,4 +105,4 @@ def test_large_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     path = tmp_path / "large.txt"
     path.write_text("0 0 0\n1 1 1\n")
     with pytest.raises(InputError, match="1 to 10 are allowed"):
-        check_file(path)
+        checked(path)

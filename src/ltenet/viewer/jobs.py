@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ltenet.errors import UsageError
+from ltenet.viewer.limits import memory_limit
 from ltenet.viewer.work import DOWNLOADS, Order, serve_orders
 
 #: Jobs that may wait, and finished ones that are kept.
@@ -52,12 +53,13 @@ class Job:
         """Return what the page is told."""
         offered = self.order.output / "offered.json"
         names = json.loads(offered.read_text(encoding="utf-8")) if self.state == "done" else []
+        stages = list(self.stages.items())  # at once: the thread of the jobs may add one meanwhile
         return {
             "id": self.id,
             "state": self.state,
             "source": self.order.source_name,
             "target": self.order.target_name,
-            "stages": [{"name": name, "share": share} for name, share in self.stages.items()],
+            "stages": [{"name": name, "share": share} for name, share in stages],
             "message": self.message,
             "downloads": [{"name": name, "title": DOWNLOADS[name]} for name in names],
         }
@@ -70,14 +72,16 @@ class Jobs:
     ----------
     folder
         Where each job gets a folder.
+    memory
+        Bytes that the work on a pair may take; None takes a share of the machine's.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, memory: int | None = None) -> None:
         self._folder = folder
         self._jobs: dict[str, Job] = {}
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        self._worker = _Worker()
+        self._worker = _Worker(memory_limit() if memory is None else memory)
         self._thread = threading.Thread(target=self._work_off, name="ltenet-jobs", daemon=True)
         self._thread.start()
 
@@ -162,7 +166,8 @@ class Jobs:
 class _Worker:
     """The process; it stays for the next job, and is replaced after one that was cancelled."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory: int) -> None:
+        self._memory = memory
         self._process: multiprocessing.process.BaseProcess | None = None
         self._connection: Connection | None = None
 
@@ -172,7 +177,9 @@ class _Worker:
             # A fresh interpreter: a copy of this one would hold its threads' locks.
             context = multiprocessing.get_context("spawn")
             self._connection, other = context.Pipe()
-            self._process = context.Process(target=serve_orders, args=(other,), daemon=True)
+            self._process = context.Process(
+                target=serve_orders, args=(other, self._memory), daemon=True
+            )
             self._process.start()
             other.close()
         return self._connection
@@ -195,6 +202,9 @@ class _Worker:
                     case ("done",):
                         return "done", ""
                     case ("failed", message):
+                        return "failed", str(message)
+                    case ("exhausted", message):
+                        self.stop()
                         return "failed", str(message)
         except (EOFError, OSError):
             self.stop()

@@ -22,7 +22,7 @@ from ltenet.errors import LTENetError, MissingError, UsageError
 from ltenet.io import LOADERS
 from ltenet.viewer.jobs import Jobs
 from ltenet.viewer.page import app_html, policy
-from ltenet.viewer.uploads import BYTE_LIMIT, check_file, checked_suffix, display_name
+from ltenet.viewer.uploads import BYTE_LIMIT, check_beginning, checked_suffix, display_name
 from ltenet.viewer.work import EFFORTS
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 HOST = "127.0.0.1"
 TOKEN_HEADER = "x-ltenet-token"
-#: Uploaded files that may wait for a job.
-_FILE_LIMIT = 16
+#: Uploaded files that may wait for somebody to match them; then the oldest goes.
+_FILE_LIMIT = 8
 _HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -133,11 +133,10 @@ class _State:
         """Take one file as the body, never more of it than is allowed."""
         name = request.query_params.get("name", "")
         suffix = checked_suffix(name)
-        waiting = list(self.uploads.iterdir())
-        if len(waiting) >= _FILE_LIMIT:
-            raise UsageError(
-                f"{len(waiting)} files are waiting already; fewer are needed; match some first"
-            )
+        while len(self._names) >= _FILE_LIMIT:  # left behind by pages that were closed
+            oldest = next(iter(self._names))
+            del self._names[oldest]
+            (self.uploads / oldest).unlink(missing_ok=True)
         stem = secrets.token_hex(8)
         path = self.uploads / f"{stem}{suffix}"
         size = 0
@@ -151,7 +150,7 @@ class _State:
                             "reduce the shape, or match it with `ltenet match`"
                         )
                     stream.write(chunk)
-            check_file(path)
+            check_beginning(path)
         except BaseException:
             path.unlink(missing_ok=True)
             raise
@@ -170,7 +169,7 @@ class _State:
                 "a pair that is not known came; two uploaded files and one of the models are "
                 "needed; upload the files again"
             )
-        names = [self._names.pop(str(file)) for file in pair]
+        names = [self._names[str(file)] for file in pair]
         job = self.jobs.add(
             self.uploads / str(pair[0]),
             self.uploads / str(pair[1]),
@@ -179,6 +178,8 @@ class _State:
             model=str(model),
             effort=str(effort),
         )
+        for file in pair:
+            del self._names[str(file)]
         return _json(job.described())
 
     async def list_jobs(self, _: Request) -> Response:

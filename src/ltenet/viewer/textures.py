@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltenet.correspondence import Correspondence
-from ltenet.errors import LTENetError
 from ltenet.rendering import Image
 from ltenet.shape import FloatArray, IntArray, Shape
 from ltenet.transferring.pictures import pillow
@@ -92,7 +91,9 @@ def texture_of(path: str | os.PathLike[str]) -> TexturedMesh | None:
     """Read a shape's picture; a report does not fail for want of one, so trouble is a warning."""
     try:
         mesh = read_textured(path)
-    except LTENetError as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # readers of pictures raise whatever the bytes lead them to
         logger.warning("the texture is left out: %s", error)
         return None
     return mesh if mesh is not None and usable(mesh) else None

@@ -43,8 +43,10 @@ def display_name(name: str) -> str:
     return printable[:_LONGEST_NAME] or "shape"
 
 
-def check_file(path: Path) -> None:
-    """Refuse a file that is not what its suffix says, or that declares more than it may.
+def check_beginning(path: Path) -> None:
+    """Refuse a file by its size and first bytes: of another kind, or declaring too much.
+
+    Cheap, whatever the file holds; what needs a closer look is `check_content`.
 
     Parameters
     ----------
@@ -54,7 +56,7 @@ def check_file(path: Path) -> None:
     Raises
     ------
     InputError
-        If the file is empty, too large, of another kind, or would grow beyond the limits.
+        If the file is empty, too large, or of another kind, or cannot hold what it declares.
     """
     suffix, size = path.suffix, path.stat().st_size
     if not 0 < size <= BYTE_LIMIT:
@@ -75,9 +77,16 @@ def check_file(path: Path) -> None:
         _limit(sum(declared), size)
     elif suffix == ".npy":
         _limit(_declared_by_npy(path), size)
-    elif suffix == ".npz":
+
+
+def check_content(path: Path) -> None:
+    """Refuse an archive that unpacks to too much, and a scene that refers to other files.
+
+    Lists of either may be long themselves, so this is for the worker, whose memory is limited.
+    """
+    if path.suffix == ".npz":
         _check_archive(path)
-    elif suffix in (".glb", ".gltf"):
+    elif path.suffix in (".glb", ".gltf"):
         _check_references(path)
 
 

@@ -13,10 +13,13 @@ from ltenet.correspondence import Correspondence
 from ltenet.errors import InputError, LTENetError
 from ltenet.io import load, save
 from ltenet.shape import Shape
+from ltenet.transferring.textured import TexturedMesh
 from ltenet.viewer.colors import color_frame, position_colors
+from ltenet.viewer.limits import limit_memory, ran_out_of_memory
 from ltenet.viewer.page import inert_json, report_html
-from ltenet.viewer.scene import build_scene
-from ltenet.viewer.uploads import POINT_LIMIT, check_file
+from ltenet.viewer.report import scene_of, shape_of
+from ltenet.viewer.textures import texture_of
+from ltenet.viewer.uploads import POINT_LIMIT, check_beginning, check_content
 
 #: Points of each shape that are embedded: the longer it may take, the more.
 EFFORTS = {"fine": 4096, "quick": 1024}
@@ -63,11 +66,13 @@ class Order:
     output: Path
 
 
-def serve_orders(connection: Connection) -> None:
+def serve_orders(connection: Connection, memory: int) -> None:
     """Work off orders that come through the pipe until it is closed; the process's main function.
 
-    Answers are ("stage", name, share), and at the end ("done",) or ("failed", message).
+    Answers are ("stage", name, share), and at the end ("done",), ("failed", message) or, where the
+    process had better be replaced, ("exhausted", message). `memory` is what it may take, in bytes.
     """
+    limit_memory(memory)
     import torch  # noqa: F401 - read while nobody waits for it
 
     connection.send(("ready",))
@@ -79,15 +84,20 @@ def serve_orders(connection: Connection) -> None:
         try:
             work(order, lambda stage, share: connection.send(("stage", stage, share)))
             answer: tuple[str, ...] = ("done",)
-        except LTENetError as error:
-            answer = ("failed", str(error))
-        except MemoryError:
-            answer = ("failed", "the memory is full; smaller shapes are needed; reduce them first")
         except KeyboardInterrupt:
             return
         except Exception as error:
-            logger.exception("the app's worker")
-            answer = ("failed", f"unexpected {type(error).__name__}: {error}")
+            if ran_out_of_memory(error):
+                answer = (
+                    "exhausted",
+                    f"more than {memory / 2**30:.1f} GB of memory would be taken, the most that "
+                    "the app allows itself here; smaller shapes are needed; reduce them first",
+                )
+            elif isinstance(error, LTENetError):
+                answer = ("failed", str(error))
+            else:
+                logger.exception("the app's worker")
+                answer = ("failed", f"unexpected {type(error).__name__}: {error}")
         connection.send(answer)
 
 
@@ -101,18 +111,23 @@ def work(order: Order, tell: Tell) -> None:
     target = _read(order.target, order.target_name)
     tell("read", 1.0)
     matcher = Matcher(MatchConfig(model=order.model, points=EFFORTS[order.effort]), progress=tell)
-    correspondence = matcher.match(source, target)
+    correspondence = matcher.match(shape_of(source), shape_of(target))
     write_results(source, target, correspondence, order.output, tell)
 
 
 def write_results(
-    source: Shape, target: Shape, correspondence: Correspondence, folder: Path, tell: Tell
+    source_mesh: Shape | TexturedMesh,
+    target_mesh: Shape | TexturedMesh,
+    correspondence: Correspondence,
+    folder: Path,
+    tell: Tell,
 ) -> None:
     """Write the scene and `DOWNLOADS`; the wrapped mesh only where the map allows it."""
     from ltenet.transferring.transfer import transfer
 
     tell("write", 0.0)
-    scene = build_scene(source, target, correspondence)
+    source, target = shape_of(source_mesh), shape_of(target_mesh)
+    scene = scene_of(source_mesh, target_mesh, correspondence)
     (folder / "scene.json").write_text(inert_json(scene.description), encoding="utf-8")
     (folder / "scene.bin").write_bytes(scene.arrays.blob)
     (folder / "report.html").write_text(report_html(scene), encoding="utf-8", newline="\n")
@@ -137,8 +152,9 @@ def write_results(
     (folder / "offered.json").write_text(json.dumps(offered), encoding="utf-8")
 
 
-def _read(path: Path, name: str) -> Shape:
-    check_file(path)
+def _read(path: Path, name: str) -> Shape | TexturedMesh:
+    check_beginning(path)
+    check_content(path)
     try:
         shape = load(path)
     except InputError as error:
@@ -149,4 +165,7 @@ def _read(path: Path, name: str) -> Shape:
             f"{name}: {len(shape):,} points came; at most {POINT_LIMIT:,} are allowed here; "
             "reduce the shape, or match it with `ltenet match`"
         )
-    return replace(shape, name=name)
+    # An .obj would have us open the files that it names.
+    mesh = texture_of(path) if path.suffix in (".glb", ".gltf") else None
+    named = replace(shape, name=name)
+    return named if mesh is None else replace(mesh, shape=named)
