@@ -10,6 +10,7 @@ import numpy as np
 from ltenet.correspondence import Correspondence
 from ltenet.data.diameter import largest_distance
 from ltenet.data.sampling import evaluate, sample_surface, sample_vertices
+from ltenet.data.shapeset import ShapeSet
 from ltenet.errors import UsageError
 from ltenet.evaluation.benchmarks import open_benchmark
 from ltenet.evaluation.pictures import position_colors
@@ -119,5 +120,12 @@ def _tile(shape: Shape, colors: np.ndarray) -> Image:
 def _default(data: Path | None) -> tuple[Shape, Shape]:
     """First pair of SHREC'19: real scans of two people, from sources that are not alike."""
     shapes = open_benchmark("shrec19", data)
-    source, target = (shapes.shape(int(index)) for index in shapes.pairs[0])
+    source, target = (_whole_surface(shapes, int(index)) for index in shapes.pairs[0])
     return source, target
+
+
+def _whole_surface(shapes: ShapeSet, index: int) -> Shape:
+    """Shape with faces, or as evenly spread points: its vertices crowd in hands and face."""
+    shape = shapes.shape(index)
+    spread = shapes.surface(index) if shape.faces is None else None
+    return shape if spread is None else Shape(spread, name=shape.name)

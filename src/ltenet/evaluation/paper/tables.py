@@ -36,11 +36,13 @@ def markdown(result: dict[str, Any]) -> str:
 def told(result: dict[str, Any]) -> list[str]:
     """Lines that say what was measured and how."""
     seeds = ", ".join(map(str, result["seeds"]))
+    trains = any(row.get("training") or "steps" in row for row in result["rows"])
+    budget = f", {result['minutes']:g} minutes for each training" if trains else ""
     lines = [
         f"{result['source']} of the paper. The paper's conclusion: {result['claim']}",
         "",
-        f"Ours by `{result['command']}`, sampling seeds {seeds}, "
-        f"{result['minutes']:g} minutes for each training, commit {result['commit'] or 'unknown'}.",
+        f"Ours by `{result['command']}`, sampling seeds {seeds}{budget}, "
+        f"commit {result['commit'] or 'unknown'}.",
     ]
     return lines if not result["note"] else [*lines, result["note"]]
 
