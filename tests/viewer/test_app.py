@@ -240,6 +240,26 @@ def test_odd_requests_are_refused(app: Served) -> None:
     assert list(app.temporary.glob("ltenet-app-*/uploads/*")) == []
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="these signals are not known there")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
+def test_no_way_to_end_leaves_files(name: str, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ltenet", "app", "--no-browser"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path), "OMP_NUM_THREADS": "1"},
+    )
+    assert process.stderr is not None
+    assert "127.0.0.1" in process.stderr.readline()
+    deadline = time.monotonic() + 30
+    while not list(tmp_path.glob("ltenet-app-*/uploads")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(1)  # the server takes over the signals
+    process.send_signal(getattr(signal, name))
+    process.communicate(timeout=30)
+    assert list(tmp_path.glob("ltenet-app-*")) == []
+
+
 def test_without_the_key_the_page_says_so(app: Served, browser: Browser) -> None:
     page = browser.open(app.address)
     page.wait_for("!!document.querySelector('.failure')")

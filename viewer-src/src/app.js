@@ -48,6 +48,7 @@ class App {
     if (answer.status === 401) return this.refuse();
     this.about = await answer.json();
     this.home();
+    this.catchStrayDrops();
     this.poll();
   }
 
@@ -99,15 +100,29 @@ class App {
       zone.addEventListener(kind, (event) => {
         event.preventDefault();
         zone.classList.toggle("over", kind === "dragover");
-        if (kind === "drop" && event.dataTransfer.files.length) {
-          // Two files at once fill both places.
-          const [first, second] = event.dataTransfer.files;
-          this.choose(side, first);
-          if (second) this.choose(side === "source" ? "target" : "source", second);
+        if (kind === "drop") {
+          event.stopPropagation();
+          this.take(event.dataTransfer.files, side);
         }
       });
     }
     return zone;
+  }
+
+  /** Files that were dropped: two at once fill both places. */
+  take([first, second], side) {
+    if (!first) return;
+    this.choose(side, first);
+    if (second) this.choose(side === "source" ? "target" : "source", second);
+  }
+
+  /** Beside the two places the browser would leave the page and open the file. */
+  catchStrayDrops() {
+    document.addEventListener("dragover", (event) => event.preventDefault());
+    document.addEventListener("drop", (event) => {
+      event.preventDefault();
+      if (!this.viewer && this.files) this.take(event.dataTransfer.files, this.files.source ? "target" : "source");
+    });
   }
 
   choose(side, file) {

@@ -4,7 +4,7 @@ const LIMIT = 1.55; // radians; a little less than straight up
 
 export class Orbit {
   constructor(distance) {
-    this.home = { yaw: 0.44, pitch: 0.12, distance, x: 0, y: 0, z: 0 };
+    this.home = { yaw: 0.44, pitch: 0.12, distance, x: 0, y: 0.04, z: 0 }; // a little low: names stand above
     this.now = { ...this.home };
     this.goal = { ...this.home };
   }

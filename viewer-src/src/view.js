@@ -139,7 +139,7 @@ export class View {
     const tall = Math.tan((FIELD / 2) * (Math.PI / 180));
     const wide = tall * (width / Math.max(height, 1));
     const { half, radius } = this.extent;
-    return 1.13 * Math.max(half / tall, radius / wide) + 0.35 * radius;
+    return 1.16 * Math.max(half / tall, radius / wide) + 0.35 * radius;
   }
 
   setMode(mode, scalarTop) {

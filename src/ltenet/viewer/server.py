@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import json
 import secrets
+import signal
 import socket
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ltenet.errors import LTENetError, MissingError, UsageError
+from ltenet.errors import MissingError, UsageError
 from ltenet.io import LOADERS
+from ltenet.viewer.guarding import HOST, Handler, guard, json_answer
 from ltenet.viewer.jobs import Jobs
 from ltenet.viewer.page import app_html, policy
 from ltenet.viewer.uploads import BYTE_LIMIT, check_beginning, checked_suffix, display_name
@@ -30,18 +33,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-HOST = "127.0.0.1"
-TOKEN_HEADER = "x-ltenet-token"
 #: Uploaded files that may wait for somebody to match them; then the oldest goes.
 _FILE_LIMIT = 8
-_HEADERS = {
-    "Cache-Control": "no-store",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-}
 
 
 def serve(*, port: int = 0, announce: Callable[[str], None]) -> None:
@@ -67,7 +60,10 @@ def serve(*, port: int = 0, announce: Callable[[str], None]) -> None:
         ) from None
     port = listener.getsockname()[1]
     token = secrets.token_urlsafe(32)
-    with tempfile.TemporaryDirectory(prefix="ltenet-app-") as folder:
+    with (
+        _ended_by_signals(),
+        tempfile.TemporaryDirectory(prefix="ltenet-app-", ignore_cleanup_errors=True) as folder,
+    ):
         app = build_app(Path(folder), token=token, port=port)
         config = uvicorn.Config(
             app,
@@ -81,6 +77,23 @@ def serve(*, port: int = 0, announce: Callable[[str], None]) -> None:
             uvicorn.Server(config).run(sockets=[listener])
         finally:
             listener.close()
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let a terminal that closes, or whoever ends us politely, leave no files behind either."""
+
+    def end(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    before = [(number, signal.signal(number, end)) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
 
 
 def build_app(folder: Path, *, token: str, port: int) -> Starlette:
@@ -97,12 +110,12 @@ def build_app(folder: Path, *, token: str, port: int) -> Starlette:
         yield
         state.jobs.close()
 
-    def guarded(handler: _Handler) -> _Handler:
-        return _guard(handler, token=token, port=port)
+    def guarded(handler: Handler) -> Handler:
+        return guard(handler, token=token, port=port)
 
     return Starlette(
         routes=[
-            Route("/", _guard(_page, token=None, port=port)),
+            Route("/", guard(_page, token=None, port=port)),
             Route("/api/about", guarded(_about)),
             Route("/api/files", guarded(state.upload), methods=["PUT"]),
             Route("/api/jobs", guarded(state.list_jobs), methods=["GET"]),
@@ -113,9 +126,6 @@ def build_app(folder: Path, *, token: str, port: int) -> Starlette:
         ],
         lifespan=lifespan,
     )
-
-
-_Handler = Callable[["Request"], Awaitable["Response"]]
 
 
 class _State:
@@ -155,7 +165,7 @@ class _State:
             path.unlink(missing_ok=True)
             raise
         self._names[path.name] = display_name(name)
-        return _json({"id": path.name, "name": display_name(name), "bytes": size})
+        return json_answer({"id": path.name, "name": display_name(name), "bytes": size})
 
     async def add_job(self, request: Request) -> Response:
         """Queue a pair of uploaded files."""
@@ -180,21 +190,21 @@ class _State:
         )
         for file in pair:
             del self._names[str(file)]
-        return _json(job.described())
+        return json_answer(job.described())
 
     async def list_jobs(self, _: Request) -> Response:
-        return _json({"jobs": [job.described() for job in self.jobs.all()]})
+        return json_answer({"jobs": [job.described() for job in self.jobs.all()]})
 
     async def show_job(self, request: Request) -> Response:
         job = self.jobs.get(request.path_params["job"])
-        return _json(job.described()) if job else _json({"error": "no such job"}, 404)
+        return json_answer(job.described()) if job else json_answer({"error": "no such job"}, 404)
 
     async def cancel_job(self, request: Request) -> Response:
         job = self.jobs.get(request.path_params["job"])
         if job is None:
-            return _json({"error": "no such job"}, 404)
+            return json_answer({"error": "no such job"}, 404)
         self.jobs.cancel(job)
-        return _json(job.described())
+        return json_answer(job.described())
 
     async def download(self, request: Request) -> Response:
         """Send a result; its name is looked up in a list, never joined from what came."""
@@ -204,40 +214,10 @@ class _State:
         offered = [] if job is None else [file["name"] for file in job.described()["downloads"]]
         name = request.path_params["name"]
         if job is None or name not in (*offered, *(("scene.json", "scene.bin") if offered else ())):
-            return _json({"error": "no such file"}, 404)
+            return json_answer({"error": "no such file"}, 404)
         return FileResponse(
             job.order.output / name, filename=name, media_type="application/octet-stream"
         )
-
-
-def _guard(handler: _Handler, *, token: str | None, port: int) -> _Handler:
-    """Refuse foreign names, foreign pages and, where there is a token, everybody without it."""
-    hosts = {f"{name}:{port}" for name in (HOST, "localhost")}
-    origins = {f"http://{host}" for host in hosts}
-
-    async def guarded(request: Request) -> Response:
-        headers = request.headers
-        site = headers.get("sec-fetch-site", "none")
-        if headers.get("host") not in hosts:
-            response = _json({"error": "this name is not ours"}, 421)
-        elif headers.get("origin", next(iter(origins))) not in origins or (
-            token is not None and site not in ("same-origin", "none")
-        ):
-            response = _json({"error": "other pages may not ask"}, 403)
-        elif token is not None and not secrets.compare_digest(
-            headers.get(TOKEN_HEADER, "").encode(), token.encode()
-        ):
-            response = _json({"error": "open the address that ltenet app printed"}, 401)
-        else:
-            try:
-                response = await handler(request)
-            except LTENetError as error:
-                response = _json({"error": str(error)}, 400)
-        for name, value in _HEADERS.items():
-            response.headers[name] = value
-        return response
-
-    return guarded
 
 
 async def _page(_: Request) -> Response:
@@ -248,7 +228,7 @@ async def _page(_: Request) -> Response:
 
 
 async def _about(_: Request) -> Response:
-    return _json(
+    return json_answer(
         {
             "models": _models(),
             "efforts": list(EFFORTS),
@@ -277,12 +257,6 @@ async def _small_json(request: Request) -> dict[str, Any]:
     if not isinstance(wanted, dict):
         raise UsageError("a request that is not JSON came; an object is needed; use the page")
     return wanted
-
-
-def _json(data: object, status: int = 200) -> Response:
-    from starlette.responses import JSONResponse
-
-    return JSONResponse(data, status_code=status)
 
 
 def _imported(name: str) -> Any:
