@@ -1,0 +1,216 @@
+"""Figures in README, docs and model cards are those of results/*.json."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tools import results_page
+from tools.conclusions import CHECKS, conclusions
+from tools.results_page import ROOT, pages, rewritten
+from tools.run_benchmarks import benches
+
+
+def spread(mean: float, std: float = 0.0) -> dict[str, float]:
+    return {"mean": mean, "std": std}
+
+
+def bench_result(**changes: Any) -> dict[str, Any]:
+    """What `ltenet bench --json` prints, as far as tables use it."""
+    errors = {
+        "acc": {"0.01": spread(43.94, 0.12), "0.05": spread(92.2)},
+        "err_percent": spread(2.584, 0.05),
+    }
+    result = {
+        "benchmark": "faust",
+        "model": "human",
+        "method": "ltenet",
+        "refine": "none",
+        "pairs": 40,
+        "seeds": [0, 1],
+        "sampling": "shared",
+        "by": "vertex",
+        "rotate": "none",
+        **errors,
+        "err_dpc": spread(1.55, 0.11),
+        "seconds_per_pair": spread(0.5),
+        "remark": None,
+        "commit": "abc",
+        "command": "ltenet bench faust",
+    }
+    return result | changes
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """A folder with two benchmarks, one of peers and one of the paper's experiments."""
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "paper").mkdir()
+
+    def write(name: str, content: dict[str, Any]) -> None:
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+
+    write("bench/faust-shared", bench_result())
+    oracle = {"acc": {"0.01": spread(60.8)}, "err_percent": spread(0.92)}
+    other = {"acc": {"0.01": spread(26.1), "0.05": spread(92.2)}, "err_percent": spread(2.95)}
+    remark = "1 of 2 pairs"
+    write(
+        "bench/faust-independent",
+        bench_result(sampling="independent", oracle=oracle, remark=remark, **other),
+    )
+    peers = [bench_result(method="icp"), {"method": "cpd", "missing": "pycpd is not installed"}]
+    write(
+        "bench/peers-faust",
+        {"benchmark": "faust", "sampling": "shared", "command": "ltenet bench all", "rows": peers},
+    )
+    test = {"pairs": 2, "remark": None, "err_dpc": spread(6.0), "seconds_per_pair": spread(0.1)}
+    rows = [
+        {
+            "label": label,
+            "setting": "human",
+            "published": {"acc": published, "err": 6.0},
+            "training": {"steps": 12},
+            "shared": test | {"acc_1": spread(accuracy, 0.1), "curve": {}},
+        }
+        for label, accuracy, published in (
+            ("self", 3.0, 2.3),
+            ("cross", 15.0, 20.6),
+            ("Chamfer", 14.8, 13.9),
+            ("full", 14.5, 20.7),
+        )
+    ]
+    head = {"name": "design", "title": "Design", "source": "Table", "claim": "A claim.", "note": ""}
+    more = {"seeds": [0, 1], "minutes": 2.0, "commit": "abc", "figures": [], "rows": rows}
+    write("paper/design", head | {"command": "ltenet paper design"} | more)
+    return tmp_path
+
+
+def filled(spec: str, results: Path) -> str:
+    text, lacking = rewritten(f"<!-- results: {spec} -->old<!-- /results -->", results)
+    assert not lacking
+    return text.removeprefix(f"<!-- results: {spec} -->").removesuffix("<!-- /results -->")
+
+
+def test_a_table_of_benchmarks(results: Path) -> None:
+    text = filled("bench faust-s* faust-*", results)
+    lines = text.strip().splitlines()
+    assert lines[2] == (
+        "| FAUST 80-99, shared | `human` | nearest neighbour | 43.9 ±0.1 | 92.2 ±0.0 | "
+        "2.58 ±0.05 | 1.55 ±0.11 | 0.50 ±0.00 | 40 x 2 |"
+    )
+    assert lines[3].startswith("| FAUST 80-99, independent | `human` |")
+    assert lines[-1] == "FAUST 80-99: 1 of 2 pairs."
+
+
+def test_shared_beside_independent(results: Path) -> None:
+    row = filled("leak faust-*", results).strip().splitlines()[2]
+    assert row == (
+        "| FAUST 80-99 | human | nearest neighbour | 43.9 ±0.1 | 26.1 ±0.0 | 60.8 ±0.0 | "
+        "2.58 ±0.05 | 2.95 ±0.00 | 0.92 ±0.00 |"
+    )
+
+
+def test_peers(results: Path) -> None:
+    text = filled("compare peers-*", results)
+    assert "**FAUST 80-99, shared samples, 40 pairs** (`ltenet bench all`)" in text
+    assert "| icp | 43.9 ±0.1 |" in text
+    assert "| cpd | pycpd is not installed |" in text
+
+
+def test_the_paper_beside_ours(results: Path) -> None:
+    text = filled("paper design", results)
+    assert "| full | 14.5 ±0.1 | 6.00 ±0.00 | 20.7 | 6 |" in text
+    assert "ours: acc 1 %" in text
+    assert "paper: acc 1 %" in text
+
+
+def test_a_number_in_a_sentence(results: Path) -> None:
+    assert filled("figure bench/faust-shared acc 0.01", results) == "43.9"
+    assert filled("figure bench/faust-shared pairs", results) == "40"
+
+
+def test_commands(results: Path) -> None:
+    assert "ltenet bench faust  # commit abc" in filled("commands faust-shared", results)
+
+
+def test_verdicts(results: Path) -> None:
+    found = conclusions({"design": json.loads((results / "paper" / "design.json").read_text())})
+    assert [(line.claim, line.verdict) for line in found] == [
+        ("cross-reconstruction contributes most", "holds"),
+        ("Cauchy-Schwarz is better than Chamfer", "no clear difference"),
+    ]
+    assert found[0].figures == "cross: 15.0; self: 3.0"
+    assert "| design | cross-reconstruction contributes most | holds |" in filled(
+        "verdicts", results
+    )
+
+
+def test_checks_name_rows_that_exist(tmp_path: Path) -> None:
+    """A check of rows that no plan has would be silent for ever."""
+    from ltenet.evaluation.paper.plans import PLANS
+
+    for experiment, claim, check in CHECKS:
+        rows = {(row.setting, row.label): spread(1.0) for row in PLANS[experiment](tmp_path).rows}
+        assert check(rows) is not None, claim
+
+
+def test_what_is_not_measured_stays(tmp_path: Path) -> None:
+    text = "<!-- results: bench faust-* -->old<!-- /results -->"
+    assert rewritten(text, tmp_path) == (text, ["bench faust-*"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<!-- results: best -->x<!-- /results -->", "one of bench, compare"),
+        ("<!-- results: bench x -->", "without its end"),
+    ],
+)
+def test_mistakes(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match=message):
+        rewritten(text, tmp_path)
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_pages_hold_the_figures_of_the_results(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    new, lacking = rewritten(text)
+    assert new == text, "run `python -m tools.results_page`"
+    if list((ROOT / "results" / "bench").glob("*.json")) and page.name == "README.md":
+        assert not lacking, "preliminary figures remain beside measured ones"
+
+
+def test_results_say_where_they_come_from() -> None:
+    for path in sorted((ROOT / "results").glob("*/*.json")):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        first = next(row for row in content.get("rows", [content]) if "missing" not in row)
+        commit = content.get("commit") or first.get("commit")
+        assert content["command"].startswith("ltenet "), path.name
+        assert re.fullmatch(r"[0-9a-f]{12}(-changed)?", commit or ""), f"{path.name} is of no commit"
+
+
+def test_benchmarks_have_names_of_their_own() -> None:
+    names = [bench.name for bench in benches(20)]
+    assert len(set(names)) == len(names)
+    assert "faust-shared-human-none" in names
+
+
+def test_the_tool_rewrites(
+    results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = results / "page.md"
+    page.write_text("<!-- results: figure bench/faust-shared acc 0.01 -->9<!-- /results -->\n")
+    monkeypatch.setattr(results_page, "pages", lambda: [page])
+    monkeypatch.setattr(results_page, "ROOT", results)
+    monkeypatch.setattr(results_page, "rewritten", lambda text: rewritten(text, results))
+    monkeypatch.setattr("sys.argv", ["results_page", "--check"])
+    with pytest.raises(SystemExit):
+        results_page.main()
+    monkeypatch.setattr("sys.argv", ["results_page"])
+    results_page.main()
+    assert "-->43.9<!--" in page.read_text()
+    assert capsys.readouterr().out == "page.md: differs\npage.md: written\n"

@@ -1,0 +1,212 @@
+"""Tables of results/*.json as Markdown: what goes between the marks in README, docs and cards.
+
+Every function takes the words after the kind in a mark and the folder of results, and returns the
+text, or None where nothing was measured yet.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ltenet.evaluation.comparison import cell
+from ltenet.evaluation.paper.plan import SETTINGS
+from ltenet.evaluation.paper.tables import plain_table, table, told
+from tools.conclusions import conclusions
+
+SETS = {"faust": "FAUST 80-99", "shrec19": "SHREC'19", "tosca": "TOSCA"}
+MAPS = {"none": "nearest neighbour", "coherent": "refined", "ot": "optimal transport"}
+#: Figures of a benchmark: heads of the columns, and where they are in a result.
+FIGURES = (
+    ("acc 1 %", ("acc", "0.01")),
+    ("acc 5 %", ("acc", "0.05")),
+    ("err, % of dmax", ("err_percent",)),
+    ("err_dpc", ("err_dpc",)),
+    ("s / pair", ("seconds_per_pair",)),
+)
+
+
+def bench(words: Sequence[str], results: Path) -> str | None:
+    """Benchmarks, one per row: ``bench faust-shared-* faust-independent-*``."""
+    found = read_bench(words, results)
+    if not found:
+        return None
+    heads = ["set, sampling", "weights", "map", *(head for head, _ in FIGURES), "pairs x seeds"]
+    rows = []
+    for result in found:
+        turned = "" if result["rotate"] == "none" else f", turned ({result['rotate']})"
+        rows.append(
+            [
+                f"{set_name(result)}, {result['sampling']}{turned}",
+                f"`{result['model']}`" if result["model"] else "-",
+                method_name(result),
+                *figures(result),
+                f"{result['pairs']} x {len(result['seeds'])}",
+            ]
+        )
+    return "\n".join([markdown_table(heads, rows), *remarks(found)])
+
+
+def compare(words: Sequence[str], results: Path) -> str | None:
+    """Several methods on one set each: ``compare peers-*``."""
+    parts = []
+    for path in matching(words, results / "bench"):
+        content = read(path)
+        done = [row for row in content["rows"] if "missing" not in row]
+        if not done:
+            continue
+        heads = ["method", *(head for head, _ in FIGURES)]
+        rows = [[method_name(row), *figures(row)] for row in done]
+        rows += [
+            [row["method"], row["missing"], *["-"] * (len(FIGURES) - 1)]
+            for row in content["rows"]
+            if "missing" in row
+        ]
+        title = f"{set_name(done[0])}, {content['sampling']} samples, {done[0]['pairs']} pairs"
+        parts += [f"**{title}** (`{content['command']}`)", "", markdown_table(heads, rows)]
+        parts += [*remarks(done), ""]
+    return "\n".join(parts).rstrip("\n") if parts else None
+
+
+def leak(words: Sequence[str], results: Path) -> str | None:
+    """Shared beside independent samples, where both were measured: ``leak faust-* tosca-*``."""
+    found = read_bench(words, results)
+    by_case: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {}
+    for result in found:
+        if result["rotate"] == "none" and result["by"] == "vertex":
+            case = (set_name(result), str(result["model"]), method_name(result))
+            by_case.setdefault(case, {})[result["sampling"]] = result
+    both = {case: pair for case, pair in by_case.items() if {"shared", "independent"} <= set(pair)}
+    if not both:
+        return None
+    heads = [
+        *("set", "weights", "map", "acc 1 %, shared", "acc 1 %, independent", "the oracle's"),
+        *("err, % of dmax, shared", "independent", "the oracle's"),
+    ]
+    rows = []
+    for case, pair in both.items():
+        shared, independent = pair["shared"], pair["independent"]
+        oracle = independent["oracle"] | {"seeds": independent["seeds"]}
+        row = list(case)
+        for _, keys in (FIGURES[0], FIGURES[2]):
+            row += [figure(result, keys) for result in (shared, independent, oracle)]
+        rows.append(row)
+    return markdown_table(heads, rows)
+
+
+def paper(words: Sequence[str], results: Path) -> str | None:
+    """One experiment of the paper, ours beside theirs: ``paper design``."""
+    path = results / "paper" / f"{words[0]}.json"
+    if not path.is_file():
+        return None
+    result = read(path)
+    parts = [*told(result), ""]
+    for what, setting in SETTINGS.items():
+        if any(row.get("setting") == what for row in result["rows"]):
+            parts += [f"Ours: {setting.ours}; the paper's: {setting.paper}.", ""]
+            parts += [table(result, what), ""]
+    loose = [row for row in result["rows"] if "setting" not in row]
+    if loose:
+        parts += [plain_table(loose), ""]
+    return "\n".join(parts).rstrip("\n")
+
+
+def verdicts(words: Sequence[str], results: Path) -> str | None:
+    """Which conclusions of the paper our figures bear out: ``verdicts``."""
+    found = {path.stem: read(path) for path in sorted((results / "paper").glob("*.json"))}
+    rows = [list(row) for row in conclusions(found)]
+    heads = ["experiment", "the paper's conclusion", "in our hands", "our figures"]
+    return markdown_table(heads, rows) if rows else None
+
+
+def commands(words: Sequence[str], results: Path) -> str | None:
+    """Commands behind benchmarks, and where they were run from: ``commands faust-*``."""
+    found = [read(path) for path in matching(words, results / "bench")]
+    lines = []
+    for content in found:
+        first = next((row for row in content.get("rows", [content]) if "missing" not in row), {})
+        lines.append(f"{content['command']}  # commit {first.get('commit') or 'unknown'}")
+    return "\n".join(["```bash", *lines, "```"]) if lines else None
+
+
+def one_figure(words: Sequence[str], results: Path) -> str | None:
+    """One number inside a sentence: ``figure bench/faust-shared-human-none acc 0.01``."""
+    path = results / f"{words[0]}.json"
+    if not path.is_file():
+        return None
+    value: Any = read(path)
+    for word in words[1:]:
+        value = value[int(word)] if isinstance(value, list) else value[word]
+    return cell(value, several=False) if isinstance(value, dict) else f"{value:g}"
+
+
+#: What a mark may ask for.
+KINDS = {
+    "bench": bench,
+    "compare": compare,
+    "leak": leak,
+    "paper": paper,
+    "verdicts": verdicts,
+    "commands": commands,
+    "figure": one_figure,
+}
+
+
+# --- parts ---------------------------------------------------------------------------------------
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Read one result."""
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return content
+
+
+def matching(patterns: Sequence[str], folder: Path) -> list[Path]:
+    """Files of a folder by pattern, in the order of the patterns, none twice."""
+    found = [path for pattern in patterns for path in sorted(folder.glob(f"{pattern}.json"))]
+    return list(dict.fromkeys(found))
+
+
+def read_bench(patterns: Sequence[str], results: Path) -> list[dict[str, Any]]:
+    """Results of single methods."""
+    found = [read(path) for path in matching(patterns, results / "bench")]
+    return [result for result in found if "rows" not in result]
+
+
+def set_name(result: dict[str, Any]) -> str:
+    """Name a set."""
+    return SETS.get(result["benchmark"], result["benchmark"])
+
+
+def method_name(result: dict[str, Any]) -> str:
+    """Name a way of matching."""
+    if result["method"] != "ltenet":
+        return str(result["method"])
+    return MAPS.get(result["refine"], result["refine"])
+
+
+def figures(result: dict[str, Any]) -> list[str]:
+    """Cells of the columns in `FIGURES`."""
+    return [figure(result, keys) for _, keys in FIGURES]
+
+
+def figure(result: dict[str, Any], keys: tuple[str, ...]) -> str:
+    """One cell: mean, and the spread over the seeds."""
+    value: Any = result
+    for key in keys:
+        value = value.get(key) if value is not None else None
+    return cell(value, several=len(result["seeds"]) > 1)
+
+
+def remarks(found: Sequence[dict[str, Any]]) -> list[str]:
+    """Lines that must stand beside figures, each once."""
+    told_once = dict.fromkeys((set_name(r), r["remark"]) for r in found if r.get("remark"))
+    return [line for name, text in told_once for line in ("", f"{name}: {text}.")]
+
+
+def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Write a table in Markdown."""
+    lines = ["| " + " | ".join(cells) + " |" for cells in (heads, *rows)]
+    return "\n".join([lines[0], "|" + "---|" * len(heads), *lines[1:]])

@@ -1,0 +1,127 @@
+"""Run the benchmarks behind the published figures, one after another, into results/.
+
+    python -m tools.run_benchmarks --data DIR --list
+    python -m tools.run_benchmarks --data DIR --only 'faust-*' --workers 2
+    python -m tools.run_benchmarks --data DIR --paper --minutes 10 --pairs 40
+    python -m tools.results_page
+
+What is done already is skipped, and every prediction and training is kept: after an interrupt the
+same call goes on. One that fails is told at the end and the others run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import NamedTuple
+
+from ltenet.evaluation.paper.experiments import EXPERIMENTS
+from ltenet.files import atomic_path
+
+RESULTS = Path(__file__).parents[1] / "results"
+#: Sets, and the weights that suit them.
+SETS = {"faust": "human", "shrec19": "human", "tosca": "animal"}
+
+
+class Bench(NamedTuple):
+    """One command, and the file of its result."""
+
+    name: str
+    words: tuple[str, ...]
+
+
+def benches(peer_pairs: int) -> list[Bench]:
+    """All of them, the most important first."""
+    found = []
+    for refine in ("none", "coherent"):
+        for sampling in ("shared", "independent"):
+            found += [_own(name, sampling, refine) for name in SETS]
+    found += [_own(name, "shared", "ot") for name in SETS]
+    # How much it costs that nobody knows which way the shapes face.
+    found += [
+        Bench(
+            f"{name}-independent-{model}-coherent-any",
+            (*_own(name, "independent", "coherent").words, "--rotate", "any"),
+        )
+        for name, model in SETS.items()
+    ]
+    for sampling in ("shared", "independent"):
+        found += [
+            Bench(
+                f"peers-{name}-{sampling}",
+                (
+                    *(name, "--method", "all", "--model", model, "--sampling", sampling),
+                    *("--pairs", str(peer_pairs), "--no-cycle"),
+                ),
+            )
+            for name, model in SETS.items()
+        ]
+    return found
+
+
+def _own(name: str, sampling: str, refine: str) -> Bench:
+    model = SETS[name]
+    words = (name, "--model", model, "--sampling", sampling, "--refine", refine, "--no-cycle")
+    return Bench(f"{name}-{sampling}-{model}-{refine}", words)
+
+
+def main() -> None:
+    """Run what is not there yet."""
+    parser = argparse.ArgumentParser(description="Run the benchmarks behind the figures.")
+    parser.add_argument("--data", type=Path, help="folder of the sets; LTENET_DATA by default")
+    parser.add_argument("--only", default="*", help="pattern of names")
+    parser.add_argument("--pairs", type=int, help="a random part of the pairs")
+    parser.add_argument("--peer-pairs", type=int, default=20, help="the same with all peers")
+    parser.add_argument("--seeds", default="0,1,2", help="sampling seeds")
+    parser.add_argument("--workers", type=int, default=0, help="processes")
+    parser.add_argument("--paper", action="store_true", help="the paper's experiments instead")
+    parser.add_argument("--minutes", type=float, default=2.0, help="time of each training of these")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder to write to")
+    parser.add_argument("--list", action="store_true", help="only list them, and whether done")
+    options = parser.parse_args()
+    failed = []
+    for name, folder, words in _chosen(options):
+        path = folder / f"{name}.json"
+        command = [sys.executable, "-m", "ltenet", *words]
+        print(f"{'done' if path.exists() else 'to do'}: {name}: ltenet {' '.join(words)}")
+        if path.exists() or options.list:
+            continue
+        folder.mkdir(parents=True, exist_ok=True)
+        finished = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+        if finished.returncode == 130:
+            raise SystemExit(130)
+        if finished.returncode:
+            failed.append(name)
+        elif not path.exists():  # `ltenet paper` has written it
+            compact = json.dumps(json.loads(finished.stdout)) + "\n"  # curves are long
+            with atomic_path(path) as temporary:
+                temporary.write_text(compact, encoding="utf-8", newline="\n")
+    if failed:
+        raise SystemExit(f"failed: {', '.join(failed)}")
+
+
+def _chosen(options: argparse.Namespace) -> list[tuple[str, Path, list[str]]]:
+    """Names, folders and words of the commands to run."""
+    data = [] if options.data is None else ["--data", str(options.data)]
+    common = [*data, "--seeds", options.seeds, "--workers", str(options.workers), "--json"]
+    pairs = [] if options.pairs is None else ["--pairs", str(options.pairs)]
+    if options.paper:
+        folder = options.results / "paper"
+        more = ["-o", str(folder), "--minutes", str(options.minutes), *pairs, *common]
+        found = [(name, folder, ["paper", name, *more]) for name in EXPERIMENTS]
+    else:
+        folder = options.results / "bench"
+        found = [
+            # Peers have a number of pairs of their own: some of them take a minute for each.
+            (name, folder, ["bench", *words, *([] if "--pairs" in words else pairs), *common])
+            for name, words in benches(options.peer_pairs)
+        ]
+    return [item for item in found if fnmatch(item[0], options.only)]
+
+
+if __name__ == "__main__":
+    main()
