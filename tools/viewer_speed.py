@@ -52,8 +52,8 @@ _MEASURE = """
   await rest(500);
   drawn = 0;
   for (let k = 0; k < 10; k++) {
-    stage._hoverAt = at(2 * k);
-    stage._wake();
+    stage.hoverAt = at(2 * k);
+    stage.wake();
     await rest(60);
   }
   found["frames drawn by 10 hovers"] = drawn;

@@ -1,4 +1,4 @@
-// A camera that walks around a shape: drag, wheel, pinch, keys. It glides to where it is told.
+// A camera that walks around a shape. It glides to where it is told.
 
 const LIMIT = 1.55; // radians; a little less than straight up
 
@@ -75,76 +75,4 @@ export class Orbit {
     camera.near = Math.max(0.01, distance - 3.5);
     camera.far = distance + 6;
   }
-}
-
-/**
- * Pointer gestures on an element.
- *
- * @param {HTMLElement} element
- * @param {object} on turn(at, dx, dy), pan(at, dx, dy), zoom(at, factor), hover(at), leave(), tap(at),
- *   focus(at); `at` is {x, y} in CSS pixels of the element, movements are in CSS pixels
- */
-export function listen(element, on) {
-  const fingers = new Map();
-  let travelled = 0;
-  let pinch = 0;
-  // In a notebook the wheel scrolls the page until somebody has touched the view.
-  let awake = window.self === window.top;
-
-  const place = (event) => {
-    const box = element.getBoundingClientRect();
-    return { x: event.clientX - box.left, y: event.clientY - box.top };
-  };
-  const spread = () => {
-    const [a, b] = [...fingers.values()];
-    return { distance: Math.hypot(a.x - b.x, a.y - b.y), x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 };
-  };
-
-  element.addEventListener("pointerdown", (event) => {
-    awake = true;
-    element.setPointerCapture(event.pointerId);
-    fingers.set(event.pointerId, { ...place(event), button: event.button, shift: event.shiftKey });
-    travelled = fingers.size > 1 ? 1e3 : 0;
-    if (fingers.size === 2) pinch = spread();
-  });
-  element.addEventListener("pointermove", (event) => {
-    const at = place(event);
-    const finger = fingers.get(event.pointerId);
-    if (!finger) {
-      if (event.pointerType !== "touch") on.hover(at);
-      return;
-    }
-    const [dx, dy] = [at.x - finger.x, at.y - finger.y];
-    travelled += Math.abs(dx) + Math.abs(dy);
-    Object.assign(finger, at);
-    if (fingers.size === 2) {
-      const next = spread();
-      on.zoom(next, pinch.distance / Math.max(next.distance, 1));
-      on.pan(next, next.x - pinch.x, next.y - pinch.y);
-      pinch = next;
-    } else if (fingers.size === 1 && travelled > 4) {
-      if (finger.button === 2 || finger.button === 1 || finger.shift) on.pan(at, dx, dy);
-      else on.turn(at, dx, dy);
-    }
-  });
-  const lift = (event) => {
-    const finger = fingers.get(event.pointerId);
-    fingers.delete(event.pointerId);
-    if (finger && event.type === "pointerup" && travelled <= 4 && finger.button === 0) on.tap(place(event));
-  };
-  element.addEventListener("pointerup", lift);
-  element.addEventListener("pointercancel", lift);
-  element.addEventListener("pointerleave", () => fingers.size || on.leave());
-  element.addEventListener("dblclick", (event) => on.focus(place(event)));
-  element.addEventListener("contextmenu", (event) => event.preventDefault());
-  element.addEventListener(
-    "wheel",
-    (event) => {
-      if (!awake && !event.ctrlKey) return;
-      event.preventDefault();
-      const lines = event.deltaMode === 1 ? 16 : 1;
-      on.zoom(place(event), Math.exp(Math.max(-80, Math.min(80, event.deltaY * lines)) * 0.0022));
-    },
-    { passive: false },
-  );
 }

@@ -4,7 +4,7 @@ import { Color, LinearSRGBColorSpace, WebGLRenderer } from "three";
 import { coverage, picture } from "./capture.js";
 import { el } from "./dom.js";
 import { sampleOrder } from "./geometry.js";
-import { listen } from "./orbit.js";
+import { attachGestures } from "./gestures.js";
 import { drawOverlay } from "./overlay.js";
 import { Pace } from "./pace.js";
 import { Picker } from "./picking.js";
@@ -43,7 +43,7 @@ export class Stage {
       for (const view of this.both) view.thin(share);
       this.invalidate();
     });
-    this._listen();
+    attachGestures(this);
     this._place();
     this.setTheme();
     this.set({});
@@ -154,10 +154,10 @@ export class Stage {
   /** Draw everything with the next frame. */
   invalidate() {
     this._stale = true;
-    this._wake();
+    this.wake();
   }
 
-  _wake() {
+  wake() {
     if (!this._frame) this._frame = requestAnimationFrame((time) => this._tick(time));
   }
 
@@ -172,9 +172,9 @@ export class Stage {
     } else {
       for (const { orbit } of this.both) moving = orbit.step(Math.min(elapsed, 60) / 1000) || moving;
     }
-    if (this._hoverAt) {
-      this._select(this.pick(this._hoverAt), false);
-      this._hoverAt = null;
+    if (this.hoverAt) {
+      this.choose(this.pick(this.hoverAt), false);
+      this.hoverAt = null;
     }
     const morphing = this.settings.morph !== this._drawnMorph;
     if (moving || morphing) this.pace.note(elapsed);
@@ -230,17 +230,17 @@ export class Stage {
   }
 
   select(side, index) {
-    this._select({ side, index }, true);
-    this._wake();
+    this.choose({ side, index }, true);
+    this.wake();
   }
 
   clear() {
     this.hovered = this.pinned = null;
     this.onSelect(null, false);
-    this._wake();
+    this.wake();
   }
 
-  _select(point, pin) {
+  choose(point, pin) {
     if (pin) {
       this.pinned = point;
       this.hovered = null;
@@ -249,63 +249,6 @@ export class Stage {
       this.hovered = point;
     }
     this.onSelect(this.selection, this.selection !== null && this.selection === this.pinned);
-  }
-
-  _listen() {
-    const orbitAt = (at) => {
-      const view = this.viewAt(at) ?? this.shown[0];
-      return this.settings.linked ? this.views.source.orbit : view.orbit;
-    };
-    const unit = (at) => {
-      const view = this.viewAt(at) ?? this.shown[0];
-      const height = 2 * view.orbit.goal.distance * Math.tan((view.camera.fov * Math.PI) / 360);
-      return height / view.rect.height;
-    };
-    // Gestures stay with the view in which they began.
-    let grabbed = null;
-    this.overlay.addEventListener("pointerdown", (event) => {
-      const box = this.overlay.getBoundingClientRect();
-      grabbed = { x: event.clientX - box.left, y: event.clientY - box.top };
-    });
-    listen(this.overlay, {
-      turn: (at, dx, dy) => {
-        orbitAt(grabbed ?? at).turn(dx * 0.0075, dy * 0.0075);
-        this.invalidate();
-      },
-      pan: (at, dx, dy) => {
-        const scale = unit(grabbed ?? at);
-        orbitAt(grabbed ?? at).pan(dx * scale, dy * scale);
-        this.invalidate();
-      },
-      zoom: (at, factor) => {
-        orbitAt(at).zoom(factor);
-        this.invalidate();
-      },
-      hover: (at) => {
-        this._hoverAt = at;
-        this._wake();
-      },
-      leave: () => {
-        this._hoverAt = null;
-        this._select(null, false);
-        this._wake();
-      },
-      tap: (at) => {
-        const point = this.pick(at);
-        if (point) this.select(point.side, point.index);
-        else this.clear();
-      },
-      focus: (at) => {
-        const point = this.pick(at);
-        if (!point) return this.reset();
-        const view = this.views[point.side];
-        const p = view.positionOf(point.index, view.uniforms.morph.value);
-        const orbit = orbitAt(at);
-        orbit.lookAt(p.x, p.y, p.z);
-        orbit.zoom(0.6);
-        this.invalidate();
-      },
-    });
   }
 
   picture() {
