@@ -190,7 +190,9 @@ def test_results_say_where_they_come_from() -> None:
         first = next(row for row in content.get("rows", [content]) if "missing" not in row)
         commit = content.get("commit") or first.get("commit")
         assert content["command"].startswith("ltenet "), path.name
-        assert re.fullmatch(r"[0-9a-f]{12}(-changed)?", commit or ""), f"{path.name} is of no commit"
+        assert re.fullmatch(r"[0-9a-f]{12}(-changed)?", commit or ""), (
+            f"{path.name} is of no commit"
+        )
 
 
 def test_benchmarks_have_names_of_their_own() -> None:

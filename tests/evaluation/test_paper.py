@@ -172,7 +172,7 @@ def test_a_table(small: Budget, tmp_path: Path, capsys: pytest.CaptureFixture[st
     result = json.loads(capsys.readouterr().out)
     assert result == json.loads((tmp_path / "out" / "local-linearity.json").read_text())
     assert result["command"] == (
-        f"ltenet paper local-linearity --minutes {MINUTES} --pairs 1 --seeds 0"
+        f"ltenet paper local-linearity -o DIR --minutes {MINUTES} --pairs 1 --seeds 0"
     )
     assert {"name", "seeds", "commit", "minutes", "versions", "rows"} <= set(result)
     assert result["rows"][0]["label"] == "DPC without E_r"

@@ -53,14 +53,18 @@ def command_line(command: Command, verb: str) -> str:
         value = getattr(command, option.name)
         if option.name == "data" and value is not None:
             words += ["--data", "DIR"]
-        elif option.name in _NOT_TOLD or (value == option.default and value is not MISSING):
+        elif option.name == "output" and option.default is MISSING:
+            words += ["-o", "DIR"]
+        elif option.name in _NOT_TOLD or value == option.default:
             continue
         elif option.default is MISSING:
             words.append(str(value))
         elif value is True:
             words.append(_flag(option.name))
-        elif isinstance(value, tuple):
+        elif isinstance(value, tuple) and "UseAppendAction" in str(option.type):
             words += [word for item in value for word in (_flag(option.name), str(item))]
+        elif isinstance(value, tuple):
+            words += [_flag(option.name), *map(str, value)]
         else:
             words += [_flag(option.name), str(value)]
     return " ".join(words)

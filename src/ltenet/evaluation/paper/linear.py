@@ -85,6 +85,10 @@ def optimal_map(source: Tensor, target: Tensor, kind: LinearMap) -> Tensor:
     """Linear map (D, D) of (n, D) features onto (n, D)."""
     if kind == "half-ridge":
         return fit_linear(source, target, ridge=RIDGE)
-    # In double precision, and by singular values: the features are far from full rank.
-    solution = torch.linalg.lstsq(source.double(), target.double(), driver="gelsd").solution
+    # Solved in double precision, but directions that single precision cannot tell from rounding are
+    # left out, as its pseudo-inverse does: the features are far from full rank.
+    least = max(source.shape) * torch.finfo(torch.float32).eps
+    solution = torch.linalg.lstsq(
+        source.double(), target.double(), rcond=least, driver="gelsy"
+    ).solution  # (D, D)
     return solution.T.to(source.dtype)  # type: ignore[no-any-return]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ltenet.data.pairs import Sampling
-from ltenet.errors import MissingError, PartialFailure
+from ltenet.errors import InputError, LTENetError, UsageError
 from ltenet.evaluation.bench import BenchConfig, BenchRun, run_bench
 from ltenet.evaluation.benchmarks import open_benchmark
 from ltenet.evaluation.paper.linear import run_linear
@@ -81,7 +81,9 @@ def run_plan(
         }
         try:
             result |= _run_row(row, plan, config)
-        except (MissingError, PartialFailure) as error:
+        except (InputError, UsageError):
+            raise  # what was asked for is wrong, not this row
+        except LTENetError as error:
             result["missing"] = str(error)
             tell(f"{row.label}: {error}")
         results.append(result)
