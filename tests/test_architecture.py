@@ -41,6 +41,7 @@ LAYERS = [
     "deformation",
     "map_quality",
     "coherence",
+    "assignment",
     "data",
     "training",
     "soft_maps",

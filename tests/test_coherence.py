@@ -160,21 +160,6 @@ def test_points_without_a_partner_get_low_confidence() -> None:
     assert (result.positions - shapes.truth)[there].norm(dim=1).mean() < 0.04
 
 
-def test_one_to_one_finds_shared_points() -> None:
-    source = body(300, 0)
-    order = torch.randperm(300, generator=torch.Generator().manual_seed(4))
-    target, features = bent(source)[order], embedded(source, noise=0.3, seed=1)
-    others = embedded(source, noise=0.3, seed=2)[order]
-    truth = torch.argsort(order)
-    free = refine_coherently(source, target, features, others)
-    config = CoherenceConfig(one_to_one=True, fine_steps=0, coarse_steps=16)
-    strict = refine_coherently(source, target, features, others, config)
-    assert len(strict.indices.unique()) == 300
-    assert (strict.indices == truth).sum() > (free.indices == truth).sum()
-    fewer = refine_coherently(source, target[:200], features, others[:200], config)
-    assert len(fewer.indices.unique()) == 200
-
-
 def test_large_shapes_are_refined_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     shapes = pair(300, 350)
     whole = shapes.refined()

@@ -18,7 +18,7 @@ from torch import Tensor
 from ltenet.coherence import CoherenceConfig
 from ltenet.errors import InputError, UsageError
 from ltenet.refinement import METHODS, EmbeddedPair, Method, RefinedMap, refine_pair
-from ltenet.refinement.assignment import (
+from ltenet.assignment import (
     Likeness,
     assign,
     best_assignment,

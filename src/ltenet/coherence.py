@@ -31,7 +31,6 @@ from ltenet.transport import (
     Plan,
     balanced_plan,
     nearest_points,
-    one_to_one,
     project_onto,
     shortlist_plan,
     spread_sample,
@@ -74,9 +73,6 @@ class CoherenceConfig:
         lengths; see `deformation`.
     rounds
         Times per step that rotations and positions take turns.
-    one_to_one
-        Choose `indices` by exact assignment, where both shapes are known to hold the same points;
-        it holds an (N, M) matrix. Then also all points in the coarse steps and no fine ones.
     """
 
     temperature: float = 0.05
@@ -93,12 +89,11 @@ class CoherenceConfig:
     stiffness: float = 100.0
     rigidity: float = 0.1
     rounds: int = 3
-    one_to_one: bool = False
 
     def __post_init__(self) -> None:
         for item in fields(self):
             value = getattr(self, item.name)
-            may_be_zero = item.name in ("fine_steps", "balance", "rigidity", "sweeps", "one_to_one")
+            may_be_zero = item.name in ("fine_steps", "balance", "rigidity", "sweeps")
             fine = math.isfinite(value) and (value > 0 or (may_be_zero and value == 0))
             if not fine or (item.name == "balance" and value >= 1):
                 raise InputError(
@@ -263,10 +258,6 @@ class _Solver:
         """Target points (N,), places between them (N, 3) and confidence (N,)."""
         sigma = self.config.end_sigma
         plan, indices = self._nearest_plan(deformed, sigma)
-        if self.config.one_to_one:
-            scores = self._similarity(slice(None), slice(None))  # (N, M)
-            scores.sub_(squared_distances(deformed, self.target), alpha=0.5 / sigma**2)
-            indices = one_to_one(scores, otherwise=indices)
         misfit = (deformed - plan.places).norm(dim=1) / (2 * sigma)  # (N,)
         # There by the deformation, back by features.
         back = self.source[self.target_best.indices[indices, 0]]  # (N, 3)
@@ -277,7 +268,7 @@ class _Solver:
         confidence = confidence[neighbors].mean(dim=1)  # (N,)
         return indices, project_onto(self.target, deformed), confidence
 
-    def _similarity(self, rows: Tensor | slice, columns: Tensor | slice) -> Tensor:
+    def _similarity(self, rows: Tensor, columns: Tensor) -> Tensor:
         """Cosines (n, m) over the temperature, less the best that either point could have."""
         cosines = self.source_features[rows] @ self.target_features[columns].T  # (n, m)
         bests = self.source_best.scores[rows], self.target_best.scores[columns, 0]  # (n, 1), (m,)

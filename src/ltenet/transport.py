@@ -12,7 +12,6 @@ import math
 from typing import NamedTuple
 
 import torch
-from scipy.optimize import linear_sum_assignment
 from scipy.spatial import KDTree
 from torch import Tensor
 
@@ -114,17 +113,6 @@ def shortlist_plan(
     kernel, outside = _exponential(scores, floor)  # (n, k), (n,)
     moments = NeighborGraph(indices, len(target)).sum(_moments(target), kernel)  # (n, 4)
     return _plan_of(moments, kernel.sum(dim=1), outside)
-
-
-def one_to_one(scores: Tensor, *, otherwise: Tensor) -> Tensor:
-    """Columns (n,) of the assignment with the largest sum of (n, m) scores.
-
-    Rows that get none, because there are more rows than columns, keep theirs of `otherwise` (n,).
-    """
-    rows, columns = linear_sum_assignment(scores.cpu().numpy(), maximize=True)
-    chosen = otherwise.clone()  # (n,)
-    chosen[torch.from_numpy(rows).to(chosen.device)] = torch.from_numpy(columns).to(chosen)
-    return chosen
 
 
 def _exponential(scores: Tensor, floor: Tensor) -> tuple[Tensor, Tensor]:

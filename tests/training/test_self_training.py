@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 import torch
@@ -18,7 +19,8 @@ from ltenet.training.settings import load_config
 CONFIG = load_config(
     "tiny",
     ["known.weight=0", "reconstruction.weight=1", "self_training.weight=2",
-     "self_training.start=0.5", "self_training.reconstruction=0.1", "self_training.width=0.1"],
+     "self_training.start=0.5", "self_training.reconstruction=0.1", "self_training.width=0.1",
+     "self_training.keep=0.1"],
 )  # fmt: skip
 
 
@@ -50,7 +52,11 @@ def places(points: Tensor, *, scale: float = 4.0) -> Tensor:
 @pytest.fixture(scope="module")
 def pair() -> PairTensors:
     """Two poses of an animal, without their truth."""
-    config = PairConfig(what="animal", points=(200, 200), sampling="shared")
+    return drawn("independent")
+
+
+def drawn(sampling: Literal["independent", "shared"]) -> PairTensors:
+    config = PairConfig(what="animal", points=(200, 200), sampling=sampling)
     return PairTensors.of(TrainingPairs(config, 1).draw(0), torch.device("cpu"))
 
 
@@ -81,12 +87,24 @@ def test_good_features_are_believed_and_made_better(pair: PairTensors) -> None:
     # The source's features say, up to noise, where its points truly lie on the target.
     noise = 0.05 * torch.randn(pair.source.shape, generator=torch.Generator().manual_seed(0))
     good = teacher(places(pair.source_truth + noise), places(pair.target))
-    lesson = teach(blind(pair), good, SelfTrainingTerm(weight=1))
+    lesson = teach(blind(pair), good, SelfTrainingTerm(weight=1, keep=0.1))
     assert lesson.source_known.float().mean() > 0.6
     error = (lesson.source_truth - pair.source_truth).norm(dim=1)  # (N,)
     assert error[lesson.source_known].mean() < 0.05
     assert error[lesson.source_known].mean() < noise.norm(dim=1).mean()
     assert good.training  # left as it was
+
+
+def test_the_same_points_are_recognised_and_told_exactly() -> None:
+    pair = drawn("shared")
+    noise = 0.02 * torch.randn(pair.source.shape, generator=torch.Generator().manual_seed(0))
+    good = teacher(places(pair.source_truth + noise), places(pair.target))
+    lesson = teach(blind(pair), good, SelfTrainingTerm(weight=1))
+    right = (lesson.source_truth - pair.source_truth).norm(dim=1) < 1e-6  # (N,)
+    assert right[lesson.source_known].float().mean() > 0.9
+    assert lesson.source_known.float().mean() > 0.5
+    back = (lesson.target_truth - pair.target_truth).norm(dim=1) < 1e-6  # (N,)
+    assert back[lesson.target_known].float().mean() > 0.9
 
 
 def test_nonsense_is_refused(pair: PairTensors) -> None:

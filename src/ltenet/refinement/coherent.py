@@ -6,13 +6,11 @@ beforehand. So several are tried, and the energy of the map decides.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import torch
 from torch import Tensor
 
+from ltenet.assignment import Likeness, assign, matched_same_points, polish
 from ltenet.coherence import CoherenceConfig, CoherentMap, refine_coherently
-from ltenet.refinement.assignment import Likeness, assign, hold_same_points, polish
 from ltenet.refinement.nearest import keep
 from ltenet.refinement.pair import EmbeddedPair, Options, Proposal, Task
 from ltenet.transport import spread_sample
@@ -53,9 +51,13 @@ def match_one_to_one(task: Task, deformed: Tensor) -> tuple[bool, Tensor]:
     if wanted is False or (wanted == "auto" and len(source) != len(target)):
         return False, task.start
     likeness = Likeness(pair.source_features, pair.target_features)
-    indices = assign(likeness, deformed, target, sigma=0.02)  # (N,)
-    if wanted == "auto" and not hold_same_points(source, target[indices]):
-        return False, task.start
+    if wanted == "auto":
+        found = matched_same_points(likeness, source, target, deformed)
+        if found is None:
+            return False, task.start
+        indices = found  # (N,)
+    else:
+        indices = assign(likeness, deformed, target, sigma=0.02)  # (N,)
     polished = polish(likeness, source, target, indices)  # (N,)
     return True, min(indices, polished, key=lambda found: task.scores(found).energy)
 
@@ -69,8 +71,7 @@ def holds_same_points(task: Task) -> bool:
         return False
     bent = _refined(pair, CoherenceConfig(stiffness=STIFFNESSES[1])).deformed  # (N, 3)
     likeness = Likeness(pair.source_features, pair.target_features)
-    indices = assign(likeness, bent, pair.target_points, sigma=0.02)  # (N,)
-    return hold_same_points(pair.source_points, pair.target_points[indices])
+    return matched_same_points(likeness, pair.source_points, pair.target_points, bent) is not None
 
 
 def _firmest(pair: EmbeddedPair, options: Options) -> CoherentMap:
@@ -92,13 +93,8 @@ def _firmest(pair: EmbeddedPair, options: Options) -> CoherentMap:
 
 
 def _refined(pair: EmbeddedPair, config: CoherenceConfig) -> CoherentMap:
-    # Which of the same points is which is decided afterwards, where that has been tested.
     return refine_coherently(
-        pair.source_points,
-        pair.target_points,
-        pair.source_features,
-        pair.target_features,
-        replace(config, one_to_one=False),
+        pair.source_points, pair.target_points, pair.source_features, pair.target_features, config
     )
 
 

@@ -13,13 +13,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ltenet.neighbors import TopK, cosine_topk
-from ltenet.refinement.assignment import (
+from ltenet.assignment import (
     DENSE_POINTS,
     Likeness,
     best_assignment,
     shortlist_assignment,
 )
+from ltenet.neighbors import TopK, cosine_topk
 from ltenet.refinement.coherent import holds_same_points
 from ltenet.refinement.pair import Options, Proposal, Task
 from ltenet.refinement.sinkhorn import DenseKernel, SparseKernel, sinkhorn

@@ -58,6 +58,24 @@ def hold_same_points(source: Tensor, images: Tensor) -> bool:
     return float(constellation_misfit(source, images).quantile(0.25)) <= _SAME
 
 
+def matched_same_points(
+    likeness: Likeness, source: Tensor, target: Tensor, deformed: Tensor
+) -> Tensor | None:
+    """Which point is which (N,), if two clouds of one size hold the same points; else None.
+
+    Parameters
+    ----------
+    likeness
+        Of the features.
+    source, target
+        (N, 3) each.
+    deformed
+        (N, 3) the source bent onto the target.
+    """
+    indices = assign(likeness, deformed, target, sigma=_SIGMA)  # (N,)
+    return indices if hold_same_points(source, target[indices]) else None
+
+
 class Likeness:
     """Scores of pairs by features: cosines over a temperature, less the best that either has.
 
