@@ -117,6 +117,13 @@ def test_a_run_with_other_settings_is_refused(small: Budget) -> None:
         train_once(other, small)
 
 
+def test_a_run_of_another_version_is_refused(small: Budget) -> None:
+    run = train_once(RECIPE, small).run
+    run.config.write_text("unheard_of = 1\n" + run.config.read_text())
+    with pytest.raises(InputError, match=r"other settings is there .*unheard_of"):
+        train_once(RECIPE, small)
+
+
 def test_no_time(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="more than 0 are needed"):
         recipe_config(RECIPE, Budget(0, tmp_path))

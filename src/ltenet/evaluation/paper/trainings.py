@@ -125,9 +125,14 @@ def _finished(run: RunFolder, config: TrainingConfig) -> tuple[int, float] | Non
 
 def _check_same(run: RunFolder, config: TrainingConfig) -> None:
     """Refuse a run of this name that was made otherwise; length and threads may differ."""
-    found = replace(run.read_config(), schedule=config.schedule, threads=config.threads)
-    if found != config:
+    try:
+        found = run.read_config()
+        same = replace(found, schedule=config.schedule, threads=config.threads) == config
+        reason = ""
+    except InputError as error:  # written by a version that had other settings
+        same, reason = False, f" ({error})"
+    if not same:
         raise InputError(
-            f"{run.path}: a run with other settings is there; the one of this row is needed; "
-            "choose another folder with --runs, or remove that run"
+            f"{run.path}: a run with other settings is there{reason}; the one of this row is "
+            "needed; choose another folder with --runs, or remove that run"
         )
