@@ -11,6 +11,7 @@ export class Panel {
     const { model } = viewer;
     const { description } = model;
     this.controls = {};
+    this.lost = [model.source, model.target].some(({ matched }) => matched.includes(0));
     this.element = el(
       "aside.panel",
       { "aria-label": "Controls" },
@@ -164,8 +165,7 @@ export class Panel {
       if (names.length > 40) chips.push(el("span.chip", { text: `and ${names.length - 40} more` }));
       legend.push(el("div.chips", {}, ...chips));
     }
-    const lost = [model.source, model.target].some(({ matched }) => matched.includes(0));
-    if (lost && mode.id !== "plain") legend.push(el("p.hatched", {}, el("i"), "no partner"));
+    if (this.lost && mode.id !== "plain") legend.push(el("p.hatched", {}, el("i"), "no partner"));
     return legend;
   }
 

@@ -30,6 +30,7 @@ export class View {
     this.orbit = new Orbit(4);
     this.home = shape.points; // where the points are before any morphing
     this.placed = 0; // how often they were moved
+    this.ownShown = false; // whether the colours are the shape's own, partner or not
     this.spacing = this.isMesh ? 0 : typicalSpacing(shape.points);
     this._build();
     this.place({ aligned: false, up: "y" });
@@ -164,10 +165,13 @@ export class View {
       tint.needsUpdate = true;
     }
     // What a shape brings itself needs no partner to be shown.
-    const own = shown && !shape[`${mode}Carried`];
-    const matched = geometry.getAttribute("matched");
-    for (let i = 0; i < shape.count; i++) matched.array[i] = own ? 1 : shape.matched[i];
-    matched.needsUpdate = true;
+    const own = Boolean(shown) && !shape[`${mode}Carried`];
+    if (own !== this.ownShown) {
+      const matched = geometry.getAttribute("matched");
+      for (let i = 0; i < shape.count; i++) matched.array[i] = own ? 1 : shape.matched[i];
+      matched.needsUpdate = true;
+      this.ownShown = own;
+    }
     this.mode = mode;
     this._paint();
   }
