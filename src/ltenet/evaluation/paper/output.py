@@ -38,10 +38,17 @@ def versions() -> dict[str, str]:
 
 def write_result(result: dict[str, Any], folder: Path, *, force: bool = False) -> None:
     """Write a result as JSON and as Markdown."""
-    text = json.dumps(result, indent=1, allow_nan=False) + "\n"
-    for suffix, content in ((".json", text), (".md", markdown(result))):
+    for suffix, content in ((".json", _json_text(result)), (".md", markdown(result))):
         with atomic_path(folder / f"{result['name']}{suffix}", force=force) as temporary:
             temporary.write_text(content, encoding="utf-8", newline="\n")
+
+
+def _json_text(result: dict[str, Any]) -> str:
+    """JSON with one line per row: a row holds curves, which would take a line per number."""
+    head = {key: value for key, value in result.items() if key != "rows"}
+    rows = ",\n  ".join(json.dumps(row, allow_nan=False) for row in result["rows"])
+    opened = json.dumps(head, indent=1, allow_nan=False).removesuffix("\n}")
+    return f'{opened},\n "rows": [\n  {rows}\n ]\n}}\n'
 
 
 def plot_rows(
