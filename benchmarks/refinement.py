@@ -32,7 +32,7 @@ from scipy.spatial import KDTree
 
 from ltenet.data.augmentation import Augmentation
 from ltenet.data.body_pairs import What
-from ltenet.data.pairs import largest_distance
+from ltenet.data.diameter import largest_distance
 from ltenet.data.training_pairs import PairConfig, TrainingPair, TrainingPairs
 from ltenet.metrics import accuracy, distances_to_truth
 from ltenet.model import LTENet

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from ltenet import LTENet, Shape
-from ltenet.data.pairs import largest_distance
+from ltenet.data.diameter import largest_distance
 from ltenet.data.training_pairs import PairConfig, TrainingPairs
 from ltenet.divergence import DivergenceConfig
 from ltenet.encoder import EncoderConfig

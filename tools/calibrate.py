@@ -24,7 +24,7 @@ from sklearn.metrics import roc_auc_score
 
 from ltenet.confidence import Calibration, evidence
 from ltenet.data.augmentation import Augmentation, random_rotation
-from ltenet.data.pairs import largest_distance
+from ltenet.data.diameter import largest_distance
 from ltenet.data.training_pairs import PairConfig, TrainingPairs
 from ltenet.matching import MatchConfig, Matcher
 from ltenet.model import find_weights

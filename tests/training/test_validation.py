@@ -14,7 +14,6 @@ from ltenet.training.config import TrainingConfig
 from ltenet.training.validation import (
     HeldBack,
     draw_held_back,
-    largest_distance,
     mean_scores,
     score,
     score_sums,
@@ -102,7 +101,3 @@ def test_validation_never_sees_training_pairs(small: Settings) -> None:
     assert not any(pair.shared for pair in held_back.independent)
     train = TrainingPairs(config.pairs, config.seed).draw(0)
     assert not np.array_equal(train.source, held_back.independent[0].source)
-
-
-def test_largest_distance() -> None:
-    assert largest_distance(np.array([[0.0, 0, 0], [3, 4, 0], [1, 1, 1]])) == pytest.approx(5)

@@ -13,6 +13,7 @@ so far bounds the search: most points need none at all.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.spatial import KDTree
 
 from ltenet.shape import FloatArray
@@ -25,7 +26,7 @@ _SLACK = 1e-9
 _BLOCK = 1024
 
 
-def largest_distance(points: FloatArray) -> float:
+def largest_distance(points: ArrayLike) -> float:
     """Largest distance between two of (N, 3) points, exactly; 0 for a single point."""
     centred = np.asarray(points, np.float64)
     centred = centred - (centred.min(axis=0) + centred.max(axis=0)) / 2  # (N, 3)

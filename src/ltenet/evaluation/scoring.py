@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
 from ltenet.correspondence import Correspondence
-from ltenet.data.pairs import BenchmarkPair, largest_distance
+from ltenet.data.diameter import largest_distance
+from ltenet.data.pairs import BenchmarkPair
 from ltenet.data.shapeset import ShapeSet
 from ltenet.errors import InputError
 from ltenet.evaluation.benchmarks import GeneratedBenchmark

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
-import numpy as np
 import torch
-from scipy.spatial.distance import pdist
 from torch import Tensor
 
+from ltenet.data.diameter import largest_distance
 from ltenet.data.loading import Drawable
 from ltenet.data.training_pairs import TrainingPair, TrainingPairs
 from ltenet.metrics import accuracy, distances_to_truth, flipped
@@ -136,8 +135,3 @@ def score(model: LTENet, pair: TrainingPair, config: TrainingConfig) -> Scores:
         left_right=float(flipped(predicted, truth, mirrored, diameter).mean()),
         front_back=float(flipped(predicted, truth, opposite, diameter).mean()),
     )
-
-
-def largest_distance(points: np.ndarray) -> float:
-    """Largest distance among (N, 3) points."""
-    return float(pdist(points).max())
