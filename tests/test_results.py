@@ -123,7 +123,7 @@ def test_peers(results: Path) -> None:
 
 def test_the_paper_beside_ours(results: Path) -> None:
     text = filled("paper design", results)
-    assert "| full | 14.5 ±0.1 | 6.00 ±0.00 | 20.7 | 6 |" in text
+    assert "| full | 14.5 ±0.1 | 6.00 ±0.00 | 20.7 | 6.0 |" in text
     assert "ours: acc 1 %" in text
     assert "paper: acc 1 %" in text
 

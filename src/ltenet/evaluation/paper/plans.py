@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from ltenet.data.body_pairs import What
@@ -84,37 +85,34 @@ def main(runs: Path) -> Plan:
 
 def curves(runs: Path) -> Plan:
     """Accuracy over tolerance in both settings."""
-    rows = [
-        Row(label=label, setting=what, weights=weights, published=label)
-        for what in SETTINGS
-        for label, weights in (
-            ("LTENet", ltenet(what)),
-            ("DPC", dpc(what)),
-            (f"weights `{what}`", what),
-        )
-    ]
+    rows = [row for what in SETTINGS for row in _compared(what)]
     return Plan(rows=tuple(rows), plot=True)
 
 
 def noise(runs: Path) -> Plan:
     """Noise on the source only, at the paper's levels."""
     rows = [
-        Row(
-            label=f"{label}, noise {level:g}",
-            setting=what,
-            weights=weights,
+        replace(
+            row,
+            label=f"{row.label}, noise {level:g}",
             noise=level,
-            published=label if level == 0 else None,
+            published=row.published if level == 0 else None,
         )
         for what in SETTINGS
         for level in NOISES[what]
-        for label, weights in (
-            ("LTENet", ltenet(what)),
-            ("DPC", dpc(what)),
-            (f"weights `{what}`", what),
-        )
+        for row in _compared(what)
     ]
     return Plan(rows=tuple(rows), samplings=("shared",), plot=True)
+
+
+def _compared(what: What) -> tuple[Row, ...]:
+    """LTENet and DPC as the paper trains them, and our own weights, which need to be turned."""
+    own = Row(label=f"weights `{what}`", setting=what, weights=what, method="ltenet", refine="none")
+    return (
+        Row(label="LTENet", setting=what, weights=ltenet(what), published="LTENet"),
+        Row(label="DPC", setting=what, weights=dpc(what), published="DPC"),
+        own,
+    )
 
 
 def local_linearity(runs: Path) -> Plan:

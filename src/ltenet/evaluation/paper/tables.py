@@ -62,7 +62,7 @@ def table(result: dict[str, Any], what: str) -> str:
     lines = [_line(heads), "|" + "---|" * len(heads)]
     for row in rows:
         paper = row["published"] or {}
-        given = [_number(paper.get(key)) for _, key in _PAPER]
+        given = [f"{paper[key]:.1f}" if key in paper else "-" for _, key in _PAPER]
         if "missing" in row:
             cells = [row["missing"], "-", *given, *["-"] * (len(heads) - 5)]
         else:
@@ -74,7 +74,7 @@ def table(result: dict[str, Any], what: str) -> str:
                 cells.append(str(row["training"]["steps"]) if row.get("training") else "-")
         lines.append(_line([row["label"], *cells]))
     for label, figures in _paper_only(result["name"], rows, what):
-        given = [_number(figures[0]), _number(figures[1])]
+        given = [f"{figure:.1f}" for figure in figures]
         lines.append(_line([f"{label} (paper only)", "-", "-", *given, *["-"] * (len(heads) - 5)]))
     return "\n".join(lines)
 
