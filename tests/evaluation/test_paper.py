@@ -25,6 +25,7 @@ from ltenet.evaluation.paper.rebuilt import SHARES, draw_rebuilt, run_reconstruc
 from ltenet.evaluation.paper.runner import PaperConfig, run_plan
 from ltenet.evaluation.paper.trainings import Budget, recipe_config, train_once
 from ltenet.io import save
+from ltenet.model import LTENet
 from ltenet.shape import Shape
 
 SMALL = (
@@ -85,7 +86,7 @@ def test_runs_of_one_name_are_the_same(tmp_path: Path) -> None:
     rows = [row for plan in PLANS.values() for row in plan(tmp_path).rows]
     recipes = {row.weights for row in rows if isinstance(row.weights, Recipe)}
     assert len({recipe.name for recipe in recipes}) == len(recipes)
-    assert len(recipes) == 2 * 2 + 1 + 3 + 2 + 4 + 3 + 5 + 4 + 2
+    assert len(recipes) == 2 * 2 + 2 + 1 + 3 + 2 + 4 + 3 + 5 + 4 + 2
 
 
 # --- training ----------------------------------------------------------------------------------
@@ -122,6 +123,15 @@ def test_a_run_of_another_version_is_refused(small: Budget) -> None:
     run.config.write_text("unheard_of = 1\n" + run.config.read_text())
     with pytest.raises(InputError, match=r"other settings is there .*unheard_of"):
         train_once(RECIPE, small)
+
+
+def test_an_untrained_network(small: Budget) -> None:
+    made = train_once(replace(RECIPE, trained=False), small)
+    assert made.steps == 0
+    kept = LTENet.from_pretrained(made.run.best)
+    torch.manual_seed(0)
+    expected, found = LTENet(kept.config).state_dict(), kept.state_dict()
+    assert all(torch.equal(found[name], expected[name]) for name in expected)
 
 
 def test_no_time(tmp_path: Path) -> None:

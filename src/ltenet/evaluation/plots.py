@@ -14,6 +14,8 @@ from ltenet.shape import FloatArray
 #: Colours that stay apart for colour-blind eyes and in grey (Okabe and Ito).
 _COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 _DASHES = ("-", "--", "-.", ":")
+#: Names that find room inside the plot.
+_INSIDE = 7
 
 
 def plot_curves(
@@ -39,7 +41,10 @@ def plot_curves(
     force
         Replace files that are there.
     """
-    figure = optional("matplotlib.figure").Figure(figsize=(6, 4), layout="constrained")
+    entries = len(curves) + len(published or {})
+    outside = entries > _INSIDE
+    height = 4 + (0.22 * entries if outside else 0)
+    figure = optional("matplotlib.figure").Figure(figsize=(6, height), layout="constrained")
     axes: Any = figure.subplots()
     percent = 100 * TOLERANCES  # (T,)
     for place, (name, (mean, spread)) in enumerate(curves.items()):
@@ -59,7 +64,10 @@ def plot_curves(
         title=title,
     )
     axes.grid(alpha=0.3)
-    axes.legend(loc="lower right", frameon=False, fontsize="small")
+    if outside:
+        figure.legend(loc="outside lower center", frameon=False, fontsize="small")
+    else:
+        axes.legend(loc="lower right", frameon=False, fontsize="small")
     settings = optional("matplotlib").rc_context({"svg.hashsalt": "ltenet"})
     with settings:
         for path in paths:

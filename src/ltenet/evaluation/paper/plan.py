@@ -52,12 +52,15 @@ class Recipe:
         Which bodies it is shown.
     changes
         Settings that are changed, as ``key=value``.
+    trained
+        False for the random weights that a training would begin with.
     """
 
     name: str
     preset: Literal["paper", "dpc"]
     what: What
     changes: tuple[str, ...] = ()
+    trained: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -140,6 +140,7 @@ def linear(runs: Path) -> Plan:
         for label, weights in (
             ("LTENet", ltenet(what)),
             ("DPC", dpc(what)),
+            ("untrained", replace(ltenet(what, "untrained"), trained=False)),
             (f"weights `{what}`", what),
         )
         for kind, how in _LINEAR_MAPS.items()
@@ -147,7 +148,7 @@ def linear(runs: Path) -> Plan:
     note = (
         "The linear map is found from the true correspondence: an oracle, not a method. With as "
         "many channels as points to fit, it can learn these by heart; the other half of the points "
-        "tells what it is worth."
+        "tells what it is worth. The untrained network tells how much of it is owed to learning."
     )
     return Plan(rows=tuple(rows), samplings=("shared",), plot=True, note=note)
 

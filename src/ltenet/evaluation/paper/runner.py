@@ -99,6 +99,8 @@ def _run_row(row: Row, plan: Plan, config: PaperConfig) -> dict[str, Any]:
     tests: dict[str, Any] = {
         sampling: brief(_test(row, weights, sampling, config)) for sampling in plan.samplings
     }
+    if row.linear is not None:
+        tests = {name: test | {"seconds_per_pair": None} for name, test in tests.items()}
     return {
         "weights": weights if trained is None else None,
         "training": None if trained is None else trained.as_dict(),

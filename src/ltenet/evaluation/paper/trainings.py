@@ -6,8 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
+
 from ltenet.errors import InputError, UsageError
 from ltenet.evaluation.paper.plan import Recipe
+from ltenet.model import LTENet
 from ltenet.training.checkpoint import read_checkpoint
 from ltenet.training.config import TrainingConfig
 from ltenet.training.loop import train
@@ -97,6 +100,8 @@ def train_once(recipe: Recipe, budget: Budget, *, config: TrainingConfig | None 
         the folder was made with, but no different otherwise.
     """
     config = config or recipe_config(recipe, budget)
+    if not recipe.trained:
+        return _untrained(recipe, config, budget)
     run = RunFolder(budget.runs / config.name)
     started = run.config.is_file() and run.checkpoint.is_file()
     if started:
@@ -111,6 +116,15 @@ def train_once(recipe: Recipe, budget: Budget, *, config: TrainingConfig | None 
         run = new_run(config, budget.runs, force=run.config.is_file())
     result = train(config, run, resume=started)
     return Trained(run, recipe, result.steps, result.minutes)
+
+
+def _untrained(recipe: Recipe, config: TrainingConfig, budget: Budget) -> Trained:
+    """Keep the weights that a training would begin with, as if it had ended there."""
+    run = RunFolder(budget.runs / config.name)
+    if not (run.best / "config.json").is_file():
+        torch.manual_seed(config.seed)
+        LTENet(config.model).save_pretrained(run.best, force=True)
+    return Trained(run, recipe, 0, 0.0)
 
 
 def _finished(run: RunFolder, config: TrainingConfig) -> tuple[int, float] | None:
