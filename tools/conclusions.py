@@ -17,7 +17,7 @@ LEAST = 1.0
 SETS = {"human": "SHREC'19", "animal": "TOSCA"}
 _OPTIMAL = "optimal linear map (oracle, all points)"
 _HALF = "optimal linear map (oracle, tested on the other half)"
-_LEARNED = "learned embedding"
+_LEARNED = "embedding as it is"
 
 
 class Verdict(NamedTuple):
@@ -149,6 +149,12 @@ CHECKS: list[tuple[str, str, Check]] = [
         "(ours) it improves LTENet on points it was not fitted to",
         f"LTENet, {_HALF}",
         f"LTENet, {_LEARNED}",
+    ),
+    *_in_both(
+        "linear",
+        "(ours) it fits LTENet better than an untrained network",
+        f"LTENet, {_OPTIMAL}",
+        f"untrained, {_OPTIMAL}",
     ),
     (
         "linear",

@@ -29,7 +29,7 @@ _PARTS = {
     "full": (),
 }
 _LINEAR_MAPS: dict[LinearMap | None, str] = {
-    None: "learned embedding",
+    None: "embedding as it is",
     "all": "optimal linear map (oracle, all points)",
     "half": "optimal linear map (oracle, tested on the other half)",
     "half-ridge": "the same, drawn to the identity",
