@@ -19,6 +19,7 @@ LAYERS = [
     "configuration",
     "files",
     "shape",
+    "surface_graph",
     "formats",
     "io",
     "maps",

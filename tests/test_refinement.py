@@ -15,9 +15,6 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment, minimize
 from torch import Tensor
 
-from ltenet.coherence import CoherenceConfig
-from ltenet.errors import InputError, UsageError
-from ltenet.refinement import METHODS, EmbeddedPair, Method, RefinedMap, refine_pair
 from ltenet.assignment import (
     Likeness,
     assign,
@@ -26,6 +23,9 @@ from ltenet.assignment import (
     hold_same_points,
     shortlist_assignment,
 )
+from ltenet.coherence import CoherenceConfig
+from ltenet.errors import InputError, UsageError
+from ltenet.refinement import METHODS, EmbeddedPair, Method, RefinedMap, refine_pair
 from ltenet.refinement.linear import fit_linear
 from ltenet.refinement.optimal_transport import _dense_plan, _sparse_plan
 from ltenet.refinement.pair import Options

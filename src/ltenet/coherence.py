@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
+from scipy.sparse import csr_array
 from torch import Tensor
 
 from ltenet.deformation import DeformationGraph, fit_similarity
@@ -145,6 +146,8 @@ def refine_coherently(
     source_features: Tensor,
     target_features: Tensor,
     config: CoherenceConfig | None = None,
+    *,
+    graph: csr_array | None = None,
 ) -> CoherentMap:
     """Refine the map by nearest features into that of a smooth deformation.
 
@@ -156,6 +159,8 @@ def refine_coherently(
         (N, D) and (M, D) embeddings, of any length.
     config
         See `CoherenceConfig`.
+    graph
+        (N, N) which source points are neighbours on the surface; by default the nearest in space.
 
     Returns
     -------
@@ -168,7 +173,7 @@ def refine_coherently(
     source_features = source_features.to(source_points.dtype)  # (N, D)
     target_features = target_features.to(source_points.dtype)  # (M, D)
     features = source_features, target_features
-    solver = _Solver(source_points, target_points, *features, config)
+    solver = _Solver(source_points, target_points, *features, config, graph)
     deformed = solver.solve()  # (N, 3)
     indices, positions, confidence = solver.assign(deformed)
     nearest = solver.source_best.indices[:, 0]  # (N,)
@@ -190,6 +195,7 @@ class _Solver:
         source_features: Tensor,
         target_features: Tensor,
         config: CoherenceConfig,
+        graph: csr_array | None,
     ) -> None:
         self.source, self.target, self.config = source, target, config  # (N, 3), (M, 3)
         self.source_features = F.normalize(source_features, dim=1)  # (N, D)
@@ -206,7 +212,7 @@ class _Solver:
             self.target_best = cosine_topk(target_features, source_features, 1)  # (M, 1)
         self.source_area, self.target_area = surface_shares(source), surface_shares(target)
         self.floor = torch.full_like(source[:, 0], -config.outlier)  # (N,)
-        self.graph = DeformationGraph(source, config.nodes, rigidity=config.rigidity)
+        self.graph = DeformationGraph(source, config.nodes, rigidity=config.rigidity, graph=graph)
 
     def solve(self) -> Tensor:
         """Bend the source (N, 3) onto the target."""

@@ -5,8 +5,9 @@ are nearest along the surface, with weights b_ik that sum to one:
 
     T(x_i) = sum_k b_ik (A_k (x_i - z_k) + p_k).
 
-Distances run over the graph of neighbouring points, so that a hand does not move with the hip it
-touches. Fitting T to wanted places y_i with weights w_i minimises
+Distances run along the surface where its edges are known, so that a hand does not move with the
+hip it touches, else over neighbouring points. Fitting T to wanted places y_i with weights w_i
+minimises
 
     sum_i w_i |T(x_i) - y_i|^2 / N + stiffness / r * (
         sum_kl |p_l - p_k - A_k (z_l - z_k)|^2 + rigidity h^2 d sum_k |A_k - s R_k|^2 )
@@ -22,15 +23,14 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import dijkstra
+from scipy.sparse import csr_array
 from torch import Tensor
 
-from ltenet.neighbors import knn_graph
+from ltenet.surface_graph import cloud_graph, distances_along
 from ltenet.transport import spread_sample
 
-#: Points whose edges make the surface graph, nodes that move a point, neighbours of a node.
-_SURFACE_NEIGHBORS, _BLENDED_NODES, _NODE_NEIGHBORS = 8, 5, 6
+#: Nodes that move a point, neighbours of a node.
+_BLENDED_NODES, _NODE_NEIGHBORS = 5, 6
 #: Surface distances are followed this many times as far as nodes lie apart.
 _REACH = 5.0
 #: How firmly nodes without any data follow the whole shape, relative to the stiffness.
@@ -70,13 +70,18 @@ class DeformationGraph:
         Number of control nodes, at most N of them are used.
     rigidity
         How firmly each A_k keeps to a rotation; 0 lets the shape shear and stretch smoothly.
+    graph
+        (N, N) which points are neighbours on the surface, see `surface_graph`; by default those
+        that are nearest in space.
     """
 
-    def __init__(self, points: Tensor, nodes: int, *, rigidity: float) -> None:
+    def __init__(
+        self, points: Tensor, nodes: int, *, rigidity: float, graph: csr_array | None = None
+    ) -> None:
         self.points, self.rigidity = points, rigidity
         chosen = spread_sample(points, nodes)  # (r,)
         self.nodes = points[chosen]  # (r, 3)
-        distance = _surface_distances(points, chosen)  # (N, r)
+        distance = _surface_distances(points, chosen, graph)  # (N, r)
         self._basis = self._blend(distance)  # (N, 4 r)
         neighbors = distance[chosen]  # (r, r)
         neighbors.fill_diagonal_(torch.inf)
@@ -194,27 +199,18 @@ def nearest_rotations(matrices: Tensor) -> Tensor:
     return left @ right  # type: ignore[no-any-return]
 
 
-def _surface_distances(points: Tensor, nodes: Tensor) -> Tensor:
-    """Distances (N, r) from the points to the points at `nodes` along the neighbour graph.
+def _surface_distances(points: Tensor, nodes: Tensor, graph: csr_array | None) -> Tensor:
+    """Distances (N, r) from the points to the points at `nodes` along the surface.
 
     Nodes that are out of reach, or on a part that no edge joins, count as ten times as far as they
     are in space, so that every point has nodes to follow.
     """
     straight = torch.cdist(points, points[nodes])  # (N, r)
-    count = len(points)
-    neighbors = knn_graph(points, min(_SURFACE_NEIGHBORS + 1, count)).cpu()[:, 1:]  # (N, k)
-    if neighbors.shape[1] == 0:
+    if len(nodes) < 2:
         return straight
-    rows = np.repeat(np.arange(count), neighbors.shape[1])  # (e,)
-    columns = neighbors.numpy().reshape(-1)  # (e,)
+    apart = float(straight[nodes].fill_diagonal_(torch.inf).amin(dim=1).mean())
     coordinates = points.cpu().numpy().astype(np.float64)  # (N, 3)
-    lengths = np.linalg.norm(coordinates[rows] - coordinates[columns], axis=1)  # (e,)
-    # Zero would mean that there is no edge; duplicates are joined by a very short one.
-    lengths = np.maximum(lengths, 1e-9)
-    graph = csr_matrix((lengths, (rows, columns)), shape=(count, count))
-    apart = straight[nodes].fill_diagonal_(torch.inf).amin(dim=1).mean()  # ()
-    along = dijkstra(  # (r, N)
-        graph.maximum(graph.T), indices=nodes.cpu().numpy(), limit=_REACH * float(apart)
-    )
-    distance = torch.from_numpy(np.ascontiguousarray(along.T)).to(straight)  # (N, r)
+    graph = cloud_graph(coordinates) if graph is None else graph
+    along = distances_along(graph, coordinates, nodes.cpu().numpy(), reach=_REACH * apart)  # (N, r)
+    distance = torch.from_numpy(along).to(straight)  # (N, r)
     return torch.where(distance.isfinite(), distance, 10 * straight + _REACH * apart)

@@ -41,6 +41,9 @@ CANDIDATES = ("human", "animal")
 DOUBTFUL = 0.6
 #: Ways to match whose nearest neighbours are this near to the best energy are refined too.
 CLOSE = 0.1
+#: Two ways to match whose nearest neighbours are this near to each other on the mean, as a share
+#: of the shape's size, would be refined to the same map.
+SAME = 0.1
 #: Share of neighbourhoods turned inside out from which a map is suspected of exchanging left and
 #: right.
 MIRRORED = 0.5
@@ -229,19 +232,18 @@ class Matcher:
         """Find the weights and the directions whose map is most plausible, and refine that map.
 
         The energy of the nearest neighbours tells which ways are worth refining, and that of the
-        refined maps which of these is best.
+        refined maps which of these is best. Of ways that say the same one is enough.
         """
         rough = [
             self._mapped(networks, *pair, method="none")
             for networks, source, target in zip(self.networks, sources, targets, strict=True)
             for pair in _ways(source, target)
         ]
-        least = min(_energy(candidate) for candidate in rough)
-        close = [candidate for candidate in rough if _energy(candidate) <= least + CLOSE]
-        if self.config.refine == "none":
-            best = min(close, key=_energy)
-        else:
-            best = min((self._refined(candidate) for candidate in close), key=_energy)
+        rough.sort(key=_energy)
+        best = rough[0]
+        if self.config.refine != "none":
+            close = [way for way in rough if _energy(way) <= _energy(best) + CLOSE]
+            best = min((self._refined(way) for way in _distinct(close)), key=_energy)
         for candidate in rough:
             log.info("%s: energy %.2f", candidate.networks.name, _energy(candidate))
         log.info("%s chosen of %d ways", best.networks.name, len(rough))
@@ -257,6 +259,7 @@ class Matcher:
             target.features,
             source.faces(),
             target.faces(),
+            source.graph,
         )
         return Candidate(networks, source, target, pair, refine_pair(pair, method))
 
@@ -363,6 +366,24 @@ def _ways(source: Ready, target: Ready) -> Iterator[tuple[Prepared, Prepared]]:
         yield source.upright, target.reverse
     if source.given is not None and target.given is not None:
         yield source.given, target.given
+
+
+def _distinct(ways: list[Candidate]) -> list[Candidate]:
+    """Leave out ways whose map is that of an earlier one."""
+    kept: list[Candidate] = []
+    for way in ways:
+        if not any(_agree(way, other) for other in kept):
+            kept.append(way)
+    return kept
+
+
+def _agree(first: Candidate, second: Candidate) -> bool:
+    if len(first.pair.source_points) != len(second.pair.source_points):
+        return False  # other weights may have embedded other points
+    places = first.pair.target_points  # (M, 3)
+    ends = [way.refined.indices for way in (first, second)]  # (N,) each
+    apart = (places[ends[0]] - places[ends[1]]).norm(dim=1)  # (N,)
+    return float(apart.mean()) < SAME
 
 
 def _energy(candidate: Candidate) -> float:

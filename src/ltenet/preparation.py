@@ -5,11 +5,12 @@ The cost is linear in the number of shapes, and a prepared shape can be matched 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import torch
+from scipy.sparse import csr_array
 from torch import Tensor
 
 from ltenet.errors import InputError
@@ -17,6 +18,7 @@ from ltenet.model import LTENet
 from ltenet.neighbors import farthest_point_sample
 from ltenet.orientation import Frame, Orienter
 from ltenet.shape import FloatArray, IntArray, Shape, normalizing_matrix
+from ltenet.surface_graph import region_graph
 
 Orient = Literal["auto", "yaw", "any", "none"]
 
@@ -49,6 +51,8 @@ class Prepared:
         (n, D) float32.
     frame
         What the orientation network saw; None if it was not asked.
+    graph
+        (n, n) which of the embedded points are neighbours on the surface; None for clouds.
     """
 
     shape: Shape
@@ -57,6 +61,7 @@ class Prepared:
     points: Tensor
     features: Tensor
     frame: Frame | None
+    graph: csr_array | None
 
     @property
     def complete(self) -> bool:
@@ -114,7 +119,8 @@ def prepare(
         frame = orienter.frame(sample)
         turn = yaw_alone(frame.rotation) if orient == "yaw" else frame.rotation  # (3, 3)
     parts = 1 if points is None else max(1, round(len(rows) / PART))
-    return _embedded(shape, rows, turn, model, frame, rng.permutation(len(rows)), parts)
+    prepared = _embedded(shape, rows, turn, model, rng.permutation(len(rows)), parts)
+    return replace(prepared, frame=frame, graph=region_graph(shape, rows))
 
 
 def turned(prepared: Prepared, rotation: FloatArray, model: LTENet) -> Prepared:
@@ -123,7 +129,8 @@ def turned(prepared: Prepared, rotation: FloatArray, model: LTENet) -> Prepared:
     turn = rotation @ (prepared.matrix[:3, :3] / scale)  # (3, 3)
     order = np.arange(len(prepared.rows))
     parts = max(1, round(len(order) / PART))
-    return _embedded(prepared.shape, prepared.rows, turn, model, prepared.frame, order, parts)
+    again = _embedded(prepared.shape, prepared.rows, turn, model, order, parts)
+    return replace(again, frame=prepared.frame, graph=prepared.graph)
 
 
 def _embedded(
@@ -131,7 +138,6 @@ def _embedded(
     rows: IntArray,
     turn: FloatArray,
     model: LTENet,
-    frame: Frame | None,
     order: IntArray,
     parts: int,
 ) -> Prepared:
@@ -146,7 +152,7 @@ def _embedded(
         features[torch.from_numpy(piece)] = model.embed(upright[piece]).float().cpu()
     points = sample @ matrix[:3, :3].T + matrix[:3, 3]  # (n, 3)
     return Prepared(
-        shape, rows, matrix, torch.from_numpy(points.astype(np.float32)), features, frame
+        shape, rows, matrix, torch.from_numpy(points.astype(np.float32)), features, None, None
     )
 
 

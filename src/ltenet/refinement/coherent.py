@@ -94,7 +94,12 @@ def _firmest(pair: EmbeddedPair, options: Options) -> CoherentMap:
 
 def _refined(pair: EmbeddedPair, config: CoherenceConfig) -> CoherentMap:
     return refine_coherently(
-        pair.source_points, pair.target_points, pair.source_features, pair.target_features, config
+        pair.source_points,
+        pair.target_points,
+        pair.source_features,
+        pair.target_features,
+        config,
+        graph=pair.source_graph,
     )
 
 

@@ -102,13 +102,11 @@ def refine_pair(
 def _prepared(pair: EmbeddedPair) -> EmbeddedPair:
     """Give features the type of the points, and leave gradients behind."""
     points = pair.source_points.detach()
-    return EmbeddedPair(
-        points,
-        pair.target_points.detach().to(points.dtype),
-        pair.source_features.detach().to(points.dtype),
-        pair.target_features.detach().to(points.dtype),
-        pair.source_faces,
-        pair.target_faces,
+    return pair._replace(
+        source_points=points,
+        target_points=pair.target_points.detach().to(points.dtype),
+        source_features=pair.source_features.detach().to(points.dtype),
+        target_features=pair.target_features.detach().to(points.dtype),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 import torch
+from scipy.sparse import csr_array
 from torch import Tensor
 
 from ltenet.coherence import CoherenceConfig
@@ -27,6 +28,8 @@ class EmbeddedPair(NamedTuple):
         (N, D) and (M, D) embeddings.
     source_faces, target_faces
         (F, 3) triangles where the points are the vertices of a mesh, else None.
+    source_graph
+        (N, N) which source points are neighbours on the surface; by default the nearest in space.
     """
 
     source_points: Tensor
@@ -35,6 +38,7 @@ class EmbeddedPair(NamedTuple):
     target_features: Tensor
     source_faces: Tensor | None = None
     target_faces: Tensor | None = None
+    source_graph: csr_array | None = None
 
 
 class RefinedMap(NamedTuple):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ltenet.shape import FloatArray, IntArray
+from ltenet.surface_graph import mesh_graph
 from ltenet.transferring.surface import face_normals
 
 
@@ -26,7 +27,7 @@ def folded_faces(before: FloatArray, after: FloatArray, faces: IntArray) -> NDAr
 
 def face_rotations(before: FloatArray, after: FloatArray, faces: IntArray) -> FloatArray:
     """Rotations (F, 3, 3) of the surroundings of each triangle: two rings of its corners."""
-    graph = adjacency(faces, len(before))
+    graph = mesh_graph(faces, len(before))
     start, stop = graph.nonzero()  # (E,)
     old, new = before[stop] - before[start], after[stop] - after[start]  # (E, 3)
     outer = (new[:, :, None] * old[:, None, :]).reshape(len(start), 9)  # (E, 9)
@@ -45,15 +46,3 @@ def nearest_rotations(matrices: FloatArray) -> FloatArray:
     left[:, :, 2] *= np.where(np.linalg.det(left @ right) < 0, -1.0, 1.0)[:, None]
     rotations: FloatArray = left @ right
     return rotations
-
-
-def adjacency(faces: IntArray, count: int) -> csr_array:
-    """(N, N) ones where two points share an edge."""
-    start = faces[:, [0, 1, 2]].reshape(-1)
-    stop = faces[:, [1, 2, 0]].reshape(-1)
-    graph = csr_array((np.ones(len(start)), (start, stop)), shape=(count, count))
-    graph = graph + graph.T
-    graph.data[:] = 1.0
-    graph.setdiag(0)
-    graph.eliminate_zeros()
-    return graph

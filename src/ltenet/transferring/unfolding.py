@@ -13,7 +13,8 @@ from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import splu
 
 from ltenet.shape import FloatArray, IntArray
-from ltenet.transferring.folds import adjacency, folded_faces, nearest_rotations
+from ltenet.surface_graph import mesh_graph
+from ltenet.transferring.folds import folded_faces, nearest_rotations
 
 #: Rings around a folded triangle that are let go, round by round.
 _RINGS = (1, 1, 1, 2, 2, 3)
@@ -29,7 +30,7 @@ _HELD, _FREE = 1e3, 0.2
 
 def unfolded(before: FloatArray, after: FloatArray, faces: IntArray) -> FloatArray:
     """Points (N, 3) near `after` (N, 3) with fewer folds than there; `before` is the rest."""
-    graph = adjacency(faces, len(before))
+    graph = mesh_graph(faces, len(before))
     best, fewest = after, len(faces) + 1
     for rings in _RINGS:
         folded = folded_faces(before, after, faces)

@@ -19,18 +19,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, eye_array
-from scipy.sparse.csgraph import dijkstra
 from scipy.sparse.linalg import splu
-from scipy.spatial import KDTree
-from torch import Tensor
 
 from ltenet.deformation import DeformationGraph, fit_similarity
 from ltenet.errors import InputError
 from ltenet.shape import FloatArray, Shape
-from ltenet.transferring.folds import adjacency, folded_faces
+from ltenet.surface_graph import distance_to_nearest, surface_graph
+from ltenet.transferring.folds import folded_faces
 from ltenet.transferring.surface import Surface, point_normals
 from ltenet.transferring.unfolding import unfolded
-from ltenet.transport import spread_sample
 
 #: Control nodes of the coarse step, its stiffness, and how firmly frames keep to rotations.
 _NODES, _STIFFNESS, _RIGIDITY = 250, 0.003, 0.05
@@ -46,10 +43,6 @@ _REACH, _FACING = 0.05, 0.3
 #: Points farther than this from any whose partner is believed are not attracted at all: their part
 #: of the body may be somewhere else, or the target may not have it. In diameters of the source.
 _LONELY, _BELIEVED = 0.03, 0.25
-#: Ways to control nodes are followed this many times as far as nodes lie apart.
-_NODE_REACH = 6.0
-#: Neighbours of a control node, and of a point of a cloud.
-_NODE_NEIGHBORS, _CLOUD_NEIGHBORS = 6, 8
 
 
 class Wrapped(NamedTuple):
@@ -89,7 +82,7 @@ def wrap(source: Shape, target: Shape, places: FloatArray, trust: FloatArray) ->
             "4 are needed to bend a shape; lower the threshold of the map"
         )
     size = target.diameter
-    graph = _graph(source)
+    graph = surface_graph(source)
     trust = np.where(known, trust, 0.0) * _agreement(graph, places, known)  # (N,)
     places = np.where(known[:, None], places, 0.0)  # (N, 3)
     points = _coarse(graph, source.points, places, trust, size)  # (N, 3)
@@ -97,7 +90,8 @@ def wrap(source: Shape, target: Shape, places: FloatArray, trust: FloatArray) ->
     doubted = _doubted(trust, points, places, _DOUBTS[-1] * size)  # (N,)
     points = points + field.near(places - points, doubted, _SMOOTH[0] * size)
     surface = Surface(target)
-    company = _distances_to(graph, source.points, trust > _BELIEVED)  # (N,)
+    believed = np.flatnonzero(trust > _BELIEVED)  # (b,)
+    company = distance_to_nearest(graph, source.points, believed)  # (N,)
     attractable = company <= _LONELY * source.diameter  # (N,)
     for length in _SMOOTH:
         there = surface.nearest(points)
@@ -136,41 +130,6 @@ class _SmoothField:
         return field
 
 
-class _MeshGraph(DeformationGraph):
-    """Control nodes that move the points they are joined to by edges.
-
-    The nearest points in space, which stand for the surface of a cloud, would tie a hand to the
-    thigh that it rests on.
-    """
-
-    def __init__(self, points: Tensor, nodes: int, *, rigidity: float, graph: csr_array) -> None:
-        self.points, self.rigidity = points, rigidity
-        chosen = spread_sample(points, nodes)  # (r,)
-        self.nodes = points[chosen]  # (r, 3)
-        distance = _ways(points, chosen, graph)  # (N, r)
-        self._basis = self._blend(distance)  # (N, 4 r)
-        between = distance[chosen].fill_diagonal_(torch.inf)  # (r, r)
-        k = min(_NODE_NEIGHBORS, len(chosen) - 1)
-        neighbor = between.topk(k, dim=1, largest=False).indices  # (r, d)
-        self._bending, self._square = self._bending_of(neighbor)  # (4 r, 4 r), ()
-        self._frames = torch.eye(3).expand(len(chosen), 3, 3)  # (r, 3, 3)
-
-
-def _ways(points: Tensor, nodes: Tensor, graph: csr_array) -> Tensor:
-    """Distances (N, r) along the edges to the points at `nodes`.
-
-    Nodes that are out of reach, or on a part that no edge joins, count as ten times as far as they
-    are in space, so that every point has nodes to follow.
-    """
-    straight = torch.cdist(points, points[nodes])  # (N, r)
-    weighted = _lengths(graph, points.numpy().astype(np.float64))
-    apart = straight[nodes].fill_diagonal_(torch.inf).amin(dim=1).mean()  # ()
-    reach = _NODE_REACH * float(apart)
-    along = dijkstra(weighted, indices=nodes.numpy(), limit=reach)  # (r, N)
-    distance = torch.from_numpy(np.ascontiguousarray(along.T)).to(straight)  # (N, r)
-    return torch.where(distance.isfinite(), distance, 10 * straight + reach)
-
-
 def _coarse(
     graph: csr_array, points: FloatArray, places: FloatArray, trust: FloatArray, size: float
 ) -> FloatArray:
@@ -181,7 +140,7 @@ def _coarse(
         for part in ((points - centre) / size, (places - new_centre) / size)
     )
     weights = torch.from_numpy(trust).to(torch.float32)  # (N,)
-    bending = _MeshGraph(rest, _NODES, rigidity=_RIGIDITY, graph=graph)
+    bending = DeformationGraph(rest, _NODES, rigidity=_RIGIDITY, graph=graph)
     bending.turn(fit_similarity(rest, wanted, weights))
     rows = torch.randperm(len(rest), generator=torch.Generator().manual_seed(0))[:_FITTED]  # (n,)
     doubted = weights
@@ -217,32 +176,3 @@ def _agreement(graph: csr_array, places: FloatArray, known: NDArray[np.bool_]) -
     common = 3 * np.nanmedian(median) + 1e-12
     agreement: FloatArray = 1 / np.square(1 + np.square(np.nan_to_num(median) / common))
     return agreement
-
-
-def _graph(shape: Shape) -> csr_array:
-    """(N, N) ones between neighbours: along the edges of a mesh, or the nearest of a cloud."""
-    if shape.faces is not None and len(shape.faces):
-        return adjacency(shape.faces, len(shape))
-    k = min(_CLOUD_NEIGHBORS + 1, len(shape))
-    _, near = KDTree(shape.points).query(shape.points, k=k)  # (N, k)
-    start = np.repeat(np.arange(len(shape)), k - 1)  # (E,)
-    ones = np.ones(len(start))
-    graph = csr_array((ones, (start, near[:, 1:].reshape(-1))), shape=(len(shape), len(shape)))
-    return graph.maximum(graph.T)
-
-
-def _distances_to(graph: csr_array, points: FloatArray, known: NDArray[np.bool_]) -> FloatArray:
-    """(N,) way along the graph to the nearest of the known points; inf if there is none."""
-    if not known.any():
-        return np.full(len(points), np.inf)
-    weighted = _lengths(graph, points)
-    ways: FloatArray = dijkstra(weighted, indices=np.flatnonzero(known), min_only=True)
-    return ways
-
-
-def _lengths(graph: csr_array, points: FloatArray) -> csr_array:
-    """(N, N) lengths of the edges."""
-    start, stop = graph.nonzero()  # (E,)
-    # Zero would mean that there is no edge.
-    lengths = np.maximum(np.linalg.norm(points[start] - points[stop], axis=1), 1e-12)
-    return csr_array((lengths, (start, stop)), shape=graph.shape)
