@@ -15,6 +15,7 @@ ones on all points, with the nearest targets of each.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
@@ -168,21 +169,50 @@ def refine_coherently(
         Its scores tell how far to trust it. Never worse than the input by `MapScores.energy`.
     """
     config = config or CoherenceConfig()
-    _check(source_points, target_points, source_features, target_features)
+    shapes = source_points, target_points, source_features, target_features
+    return refine_with_each(*shapes, config, stiffnesses=(config.stiffness,), graph=graph)[0]
+
+
+@torch.no_grad()
+def refine_with_each(
+    source_points: Tensor,
+    target_points: Tensor,
+    source_features: Tensor,
+    target_features: Tensor,
+    config: CoherenceConfig,
+    *,
+    stiffnesses: Sequence[float],
+    graph: csr_array | None = None,
+) -> list[CoherentMap]:
+    """Refine a map as `refine_coherently` does, once with each stiffness; what is common is shared.
+
+    Parameters
+    ----------
+    source_points, target_points, source_features, target_features, config, graph
+        As there, but for the stiffness of the config.
+    stiffnesses
+        How firmly the source bends.
+    """
+    check_embedded(source_points, target_points, source_features, target_features)
     source_points, target_points = source_points.detach(), target_points.detach()
     source_features = source_features.to(source_points.dtype)  # (N, D)
     target_features = target_features.to(source_points.dtype)  # (M, D)
     features = source_features, target_features
     solver = _Solver(source_points, target_points, *features, config, graph)
-    deformed = solver.solve()  # (N, 3)
-    indices, positions, confidence = solver.assign(deformed)
     nearest = solver.source_best.indices[:, 0]  # (N,)
-    scores = map_scores(source_points, target_points, indices, features=features)
     input_scores = map_scores(source_points, target_points, nearest, features=features)
-    accepted = scores.energy <= input_scores.energy
-    if not accepted:
-        indices, positions, scores = nearest, target_points[nearest], input_scores
-    return CoherentMap(indices, positions, confidence, deformed, scores, input_scores, accepted)
+    maps = []
+    for stiffness in stiffnesses:
+        deformed = solver.solve(stiffness)  # (N, 3)
+        indices, positions, confidence = solver.assign(deformed)
+        scores = map_scores(source_points, target_points, indices, features=features)
+        accepted = scores.energy <= input_scores.energy
+        if not accepted:
+            indices, positions, scores = nearest, target_points[nearest], input_scores
+        maps.append(
+            CoherentMap(indices, positions, confidence, deformed, scores, input_scores, accepted)
+        )
+    return maps
 
 
 class _Solver:
@@ -213,22 +243,26 @@ class _Solver:
         self.source_area, self.target_area = surface_shares(source), surface_shares(target)
         self.floor = torch.full_like(source[:, 0], -config.outlier)  # (N,)
         self.graph = DeformationGraph(source, config.nodes, rigidity=config.rigidity, graph=graph)
+        self.rows = spread_sample(source, config.coarse_points)  # (n,)
+        self.columns = spread_sample(target, config.coarse_points)  # (m,)
+        self.similarity = self._similarity(self.rows, self.columns)  # (n, m)
+        self.coarse_areas = (  # (n,), (m,)
+            surface_shares(source[self.rows]),
+            surface_shares(target[self.columns]),
+        )
 
-    def solve(self) -> Tensor:
+    def solve(self, stiffness: float) -> Tensor:
         """Bend the source (N, 3) onto the target."""
         config = self.config
         steps = config.coarse_steps + config.fine_steps
         fall = (config.end_sigma / config.start_sigma) ** (1 / max(1, steps))
         sigmas = [config.start_sigma * fall**step for step in range(steps)]
-        rows = spread_sample(self.source, config.coarse_points)  # (n,)
-        columns = spread_sample(self.target, config.coarse_points)  # (m,)
-        similarity = self._similarity(rows, columns)  # (n, m)
-        target, floor = self.target[columns], self.floor[rows]  # (m, 3), (n,)
-        areas = surface_shares(self.source[rows]), surface_shares(target)  # (n,), (m,)
+        rows, areas = self.rows, self.coarse_areas  # (n,), ((n,), (m,))
+        target, floor = self.target[self.columns], self.floor[rows]  # (m, 3), (n,)
         factors = torch.ones_like(areas[1])  # (m,)
         deformed = self.source  # (N, 3)
         for step, sigma in enumerate(sigmas[: config.coarse_steps]):
-            scores = similarity.clone()  # (n, m)
+            scores = self.similarity.clone()  # (n, m)
             if step > 0:
                 squares = squared_distances(deformed[rows], target)  # (n, m)
                 scores.sub_(squares, alpha=0.5 / sigma**2)
@@ -244,19 +278,21 @@ class _Solver:
             if step == 0:  # limbs start from where the whole shape turned to
                 weights = areas[0] * _trust(plan, sigma)  # (n,)
                 self.graph.turn(fit_similarity(self.source[rows], plan.places, weights))
-            deformed = self._bend(plan, areas[0], sigma, rows)
+            deformed = self._bend(plan, areas[0], sigma, stiffness, rows)
         for sigma in sigmas[config.coarse_steps :]:
             plan, _ = self._nearest_plan(deformed, sigma)
-            deformed = self._bend(plan, self.source_area, sigma, None)
+            deformed = self._bend(plan, self.source_area, sigma, stiffness, None)
         return deformed
 
-    def _bend(self, plan: Plan, area: Tensor, sigma: float, rows: Tensor | None) -> Tensor:
+    def _bend(
+        self, plan: Plan, area: Tensor, sigma: float, stiffness: float, rows: Tensor | None
+    ) -> Tensor:
         """Fit the deformation to a plan of the points at `rows`; return all points (N, 3)."""
         return self.graph.fit(
             plan.places,
             area * _trust(plan, sigma),
             rows=rows,
-            stiffness=self.config.stiffness * sigma**2,
+            stiffness=stiffness * sigma**2,
             rounds=self.config.rounds,
         )
 
@@ -303,9 +339,10 @@ def _trust(plan: Plan, sigma: float) -> Tensor:
     return trust
 
 
-def _check(
+def check_embedded(
     source: Tensor, target: Tensor, source_features: Tensor, target_features: Tensor
 ) -> None:
+    """Raise where points and features of a pair do not fit each other."""
     for name, points, features in (
         ("source", source, source_features),
         ("target", target, target_features),

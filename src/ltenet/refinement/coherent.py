@@ -6,11 +6,13 @@ beforehand. So several are tried, and the energy of the map decides.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
 from ltenet.assignment import Likeness, assign, matched_same_points, polish
-from ltenet.coherence import CoherenceConfig, CoherentMap, refine_coherently
+from ltenet.coherence import CoherenceConfig, CoherentMap, refine_with_each
 from ltenet.refinement.nearest import keep
 from ltenet.refinement.pair import EmbeddedPair, Options, Proposal, Task
 from ltenet.transport import spread_sample
@@ -69,36 +71,44 @@ def holds_same_points(task: Task) -> bool:
         return wanted
     if len(pair.source_points) != len(pair.target_points):
         return False
-    bent = _refined(pair, CoherenceConfig(stiffness=STIFFNESSES[1])).deformed  # (N, 3)
+    bent = _refined(pair, CoherenceConfig(), STIFFNESSES[1:2])[0].deformed  # (N, 3)
     likeness = Likeness(pair.source_features, pair.target_features)
     return matched_same_points(likeness, pair.source_points, pair.target_points, bent) is not None
 
 
 def _firmest(pair: EmbeddedPair, options: Options) -> CoherentMap:
     """Refine with the stiffness whose map costs least."""
-    if options.coherence is not None:
-        return _refined(pair, options.coherence)
-    configs = [CoherenceConfig(stiffness=stiffness) for stiffness in STIFFNESSES]
-    if max(len(pair.source_points), len(pair.target_points)) <= _TRIAL_POINTS:
-        return min((_refined(pair, config) for config in configs), key=_cost)
+    config = options.coherence or CoherenceConfig()
+    stiffnesses = STIFFNESSES if options.coherence is None else (config.stiffness,)
+    large = max(len(pair.source_points), len(pair.target_points)) > _TRIAL_POINTS
+    if large and len(stiffnesses) > 1:
+        trials = _refined(_sample(pair), config, stiffnesses)
+        stiffnesses = (min(zip(stiffnesses, trials, strict=True), key=lambda t: _cost(t[1]))[0],)
+    return min(_refined(pair, config, stiffnesses), key=_cost)
+
+
+def _sample(pair: EmbeddedPair) -> EmbeddedPair:
+    """Spread points of both shapes, enough to choose on."""
     rows = spread_sample(pair.source_points, _TRIAL_POINTS)  # (n,)
     columns = spread_sample(pair.target_points, _TRIAL_POINTS)  # (m,)
-    sample = EmbeddedPair(
+    return EmbeddedPair(
         pair.source_points[rows],
         pair.target_points[columns],
         pair.source_features[rows],
         pair.target_features[columns],
     )
-    return _refined(pair, min(configs, key=lambda config: _cost(_refined(sample, config))))
 
 
-def _refined(pair: EmbeddedPair, config: CoherenceConfig) -> CoherentMap:
-    return refine_coherently(
+def _refined(
+    pair: EmbeddedPair, config: CoherenceConfig, stiffnesses: Sequence[float]
+) -> list[CoherentMap]:
+    return refine_with_each(
         pair.source_points,
         pair.target_points,
         pair.source_features,
         pair.target_features,
         config,
+        stiffnesses=stiffnesses,
         graph=pair.source_graph,
     )
 

@@ -8,7 +8,7 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from ltenet.coherence import CoherenceConfig
+from ltenet.coherence import CoherenceConfig, check_embedded
 from ltenet.errors import InputError
 from ltenet.map_quality import MapScores, map_scores
 from ltenet.neighbors import TopK, cosine_topk, knn_graph
@@ -172,33 +172,16 @@ class Proposal(NamedTuple):
 
 def check_pair(pair: EmbeddedPair, start: Tensor | None, options: Options) -> None:
     """Raise where shapes, features, start or options do not fit."""
-    for name, points, features, faces in (
-        ("source", pair.source_points, pair.source_features, pair.source_faces),
-        ("target", pair.target_points, pair.target_features, pair.target_faces),
+    check_embedded(*pair[:4])
+    for name, points, faces in (
+        ("source", pair.source_points, pair.source_faces),
+        ("target", pair.target_points, pair.target_faces),
     ):
-        fits = points.ndim == 2 and points.shape[1] == 3 and len(points) > 0
-        if not fits or features.ndim != 2 or len(features) != len(points):
-            raise InputError(
-                f"{name}: points {tuple(points.shape)} and features {tuple(features.shape)} came; "
-                "(N, 3) and (N, D) with at least one point are needed; "
-                "refine the pairs of a batch one after another"
-            )
-        if not (points.isfinite().all() and features.isfinite().all()):
-            raise InputError(
-                f"{name}: points or features that are not finite came; finite numbers are needed; "
-                "remove the damaged points before embedding"
-            )
         if faces is not None and not _faces_fit(faces, len(points)):
             raise InputError(
                 f"{name}: faces {tuple(faces.shape)} do not fit {len(points)} points; (F, 3) "
                 "indices of them are needed; leave the faces out where the points are a sample"
             )
-    first, second = pair.source_features.shape[1], pair.target_features.shape[1]
-    if first != second:
-        raise InputError(
-            f"features with {first} and {second} channels came; the same dimension is needed; "
-            "embed both shapes with one model"
-        )
     size = len(pair.target_points)
     if start is not None and (
         start.shape != pair.source_points.shape[:1]
