@@ -39,6 +39,9 @@ ShapeLike = Shape | str | os.PathLike[str] | ArrayLike
 CANDIDATES = ("human", "animal")
 #: Below this certainty of the orientation network, a shape is also tried the other way round.
 DOUBTFUL = 0.6
+#: Degrees by which a shape may be turned without being looked at again as it came: the network of
+#: the embedding has seen such turns in training.
+SLIGHT = 10.0
 #: Ways to match whose nearest neighbours are this near to the best energy are refined too.
 CLOSE = 0.1
 #: Two ways to match whose nearest neighbours are this near to each other on the mean, as a share
@@ -129,7 +132,7 @@ class Ready(NamedTuple):
     reverse
         Half turned about its own up, where that network is in doubt.
     given
-        As it came, with orient "auto".
+        As it came, with orient "auto"; `upright` itself where the difference is slight.
     """
 
     upright: Prepared
@@ -188,7 +191,9 @@ class Matcher:
         reverse = turned(upright, _HALF_TURN, networks.model) if doubtful else None
         given = None
         if config.orient == "auto":
-            given = turned(upright, upright.frame.rotation.T, networks.model)
+            slight = _angle(upright.frame.rotation) < SLIGHT
+            back = upright.frame.rotation.T  # (3, 3)
+            given = upright if slight else turned(upright, back, networks.model)
         return Ready(upright, reverse, given)
 
     def match(self, source: Shape, target: Shape) -> Correspondence:
@@ -353,6 +358,11 @@ def read_networks(name: str) -> Networks:
 _HALF_TURN = np.diag([-1.0, 1.0, -1.0])
 
 
+def _angle(rotation: FloatArray) -> float:
+    """Degrees of a (3, 3) rotation."""
+    return float(np.degrees(np.arccos(np.clip((np.trace(rotation) - 1) / 2, -1.0, 1.0))))
+
+
 def _no_progress(stage: str, share: float) -> None:
     pass
 
@@ -364,7 +374,8 @@ def _ways(source: Ready, target: Ready) -> Iterator[tuple[Prepared, Prepared]]:
         yield source.reverse, target.upright
     if target.reverse is not None:
         yield source.upright, target.reverse
-    if source.given is not None and target.given is not None:
+    as_upright = source.given is source.upright and target.given is target.upright
+    if source.given is not None and target.given is not None and not as_upright:
         yield source.given, target.given
 
 
