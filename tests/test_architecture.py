@@ -53,6 +53,7 @@ LAYERS = [
     "refinement",
     "dense",
     "confidence",
+    "candidates",
     "matching",
     "transferring",
     "evaluation",

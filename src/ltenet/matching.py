@@ -13,23 +13,21 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import lru_cache
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ltenet import __version__
-from ltenet.confidence import Calibration, evidence
+from ltenet.candidates import Candidate, Networks, Ready, choose, read_networks, ready
+from ltenet.confidence import evidence
 from ltenet.correspondence import UNMATCHED, Correspondence
 from ltenet.dense import Carrier, Landing, land
 from ltenet.errors import UsageError
 from ltenet.io import load
-from ltenet.model import LTENet, available_weights, find_weights
-from ltenet.orientation import Orienter
-from ltenet.preparation import Orient, Prepared, prepare, turned
-from ltenet.refinement import EmbeddedPair, Method, RefinedMap, refine_pair
+from ltenet.model import available_weights
+from ltenet.preparation import Orient
+from ltenet.refinement import Method
 from ltenet.shape import FloatArray, Shape
 
 Progress = Callable[[str, float], None]
@@ -37,16 +35,6 @@ ShapeLike = Shape | str | os.PathLike[str] | ArrayLike
 
 #: Weights that "auto" chooses among.
 CANDIDATES = ("human", "animal")
-#: Below this certainty of the orientation network, a shape is also tried the other way round.
-DOUBTFUL = 0.6
-#: Degrees by which a shape may be turned without being looked at again as it came: the network of
-#: the embedding has seen such turns in training.
-SLIGHT = 10.0
-#: Ways to match whose nearest neighbours are this near to the best energy are refined too.
-CLOSE = 0.1
-#: Two ways to match whose nearest neighbours are this near to each other on the mean, as a share
-#: of the shape's size, would be refined to the same map.
-SAME = 0.1
 #: Share of neighbourhoods turned inside out from which a map is suspected of exchanging left and
 #: right.
 MIRRORED = 0.5
@@ -101,55 +89,6 @@ class MatchConfig:
             )
 
 
-class Networks(NamedTuple):
-    """What a name or folder of weights stands for.
-
-    Attributes
-    ----------
-    name
-        As it was given.
-    model
-        The embedding.
-    orienter
-        Finds the frame of a shape; None where the weights have none.
-    calibration
-        From raw confidence to probability.
-    """
-
-    name: str
-    model: LTENet
-    orienter: Orienter | None
-    calibration: Calibration
-
-
-class Ready(NamedTuple):
-    """A shape embedded with one of the weights, in one or more directions.
-
-    Attributes
-    ----------
-    upright
-        As the orientation network saw it, or as it came.
-    reverse
-        Half turned about its own up, where that network is in doubt.
-    given
-        As it came, with orient "auto"; `upright` itself where the difference is slight.
-    """
-
-    upright: Prepared
-    reverse: Prepared | None = None
-    given: Prepared | None = None
-
-
-class Candidate(NamedTuple):
-    """One way to match a pair, and how it went."""
-
-    networks: Networks
-    source: Prepared
-    target: Prepared
-    pair: EmbeddedPair
-    refined: RefinedMap
-
-
 class Matcher:
     """Matches shapes with one configuration; weights are read once, embeddings can be kept.
 
@@ -177,24 +116,7 @@ class Matcher:
 
     def _ready(self, shape: Shape, networks: Networks) -> Ready:
         config = self.config
-        upright = prepare(
-            shape,
-            networks.model,
-            networks.orienter,
-            points=config.points,
-            orient=config.orient,
-            seed=config.seed,
-        )
-        if upright.frame is None:
-            return Ready(upright)
-        doubtful = upright.frame.certainty < DOUBTFUL
-        reverse = turned(upright, _HALF_TURN, networks.model) if doubtful else None
-        given = None
-        if config.orient == "auto":
-            slight = _angle(upright.frame.rotation) < SLIGHT
-            back = upright.frame.rotation.T  # (3, 3)
-            given = upright if slight else turned(upright, back, networks.model)
-        return Ready(upright, reverse, given)
+        return ready(shape, networks, points=config.points, orient=config.orient, seed=config.seed)
 
     def match(self, source: Shape, target: Shape) -> Correspondence:
         """Match two shapes."""
@@ -234,43 +156,8 @@ class Matcher:
         )
 
     def choose(self, sources: tuple[Ready, ...], targets: tuple[Ready, ...]) -> Candidate:
-        """Find the weights and the directions whose map is most plausible, and refine that map.
-
-        The energy of the nearest neighbours tells which ways are worth refining, and that of the
-        refined maps which of these is best. Of ways that say the same one is enough.
-        """
-        rough = [
-            self._mapped(networks, *pair, method="none")
-            for networks, source, target in zip(self.networks, sources, targets, strict=True)
-            for pair in _ways(source, target)
-        ]
-        rough.sort(key=_energy)
-        best = rough[0]
-        if self.config.refine != "none":
-            close = [way for way in rough if _energy(way) <= _energy(best) + CLOSE]
-            best = min((self._refined(way) for way in _distinct(close)), key=_energy)
-        for candidate in rough:
-            log.info("%s: energy %.2f", candidate.networks.name, _energy(candidate))
-        log.info("%s chosen of %d ways", best.networks.name, len(rough))
-        return best
-
-    def _mapped(
-        self, networks: Networks, source: Prepared, target: Prepared, *, method: Method
-    ) -> Candidate:
-        pair = EmbeddedPair(
-            source.points,
-            target.points,
-            source.features,
-            target.features,
-            source.faces(),
-            target.faces(),
-            source.graph,
-        )
-        return Candidate(networks, source, target, pair, refine_pair(pair, method))
-
-    def _refined(self, candidate: Candidate) -> Candidate:
-        refined = refine_pair(candidate.pair, self.config.refine)
-        return candidate._replace(refined=refined)
+        """Find the best way to match two shapes that `prepare` has embedded."""
+        return choose(self.networks, sources, targets, refine=self.config.refine)
 
     def _details(self, best: Candidate, suspect: bool) -> dict[str, Any]:
         """How the map was made, as plain values."""
@@ -343,62 +230,8 @@ def as_shape(shape: ShapeLike, name: str) -> Shape:
     return Shape(np.asarray(shape), name=name)
 
 
-@lru_cache(maxsize=4)
-def read_networks(name: str) -> Networks:
-    """Read weights and what belongs to them."""
-    folder = find_weights(name)
-    return Networks(
-        Path(name).name,
-        LTENet.from_pretrained(name),
-        Orienter.from_pretrained(folder),
-        Calibration.from_pretrained(folder),
-    )
-
-
-_HALF_TURN = np.diag([-1.0, 1.0, -1.0])
-
-
-def _angle(rotation: FloatArray) -> float:
-    """Degrees of a (3, 3) rotation."""
-    return float(np.degrees(np.arccos(np.clip((np.trace(rotation) - 1) / 2, -1.0, 1.0))))
-
-
 def _no_progress(stage: str, share: float) -> None:
     pass
-
-
-def _ways(source: Ready, target: Ready) -> Iterator[tuple[Prepared, Prepared]]:
-    """Yield the directions in which a pair can be matched."""
-    yield source.upright, target.upright
-    if source.reverse is not None:
-        yield source.reverse, target.upright
-    if target.reverse is not None:
-        yield source.upright, target.reverse
-    as_upright = source.given is source.upright and target.given is target.upright
-    if source.given is not None and target.given is not None and not as_upright:
-        yield source.given, target.given
-
-
-def _distinct(ways: list[Candidate]) -> list[Candidate]:
-    """Leave out ways whose map is that of an earlier one."""
-    kept: list[Candidate] = []
-    for way in ways:
-        if not any(_agree(way, other) for other in kept):
-            kept.append(way)
-    return kept
-
-
-def _agree(first: Candidate, second: Candidate) -> bool:
-    if len(first.pair.source_points) != len(second.pair.source_points):
-        return False  # other weights may have embedded other points
-    places = first.pair.target_points  # (M, 3)
-    ends = [way.refined.indices for way in (first, second)]  # (N,) each
-    apart = (places[ends[0]] - places[ends[1]]).norm(dim=1)  # (N,)
-    return float(apart.mean()) < SAME
-
-
-def _energy(candidate: Candidate) -> float:
-    return candidate.refined.energy
 
 
 def _to_every_vertex(best: Candidate, scores: FloatArray) -> tuple[Landing, FloatArray]:

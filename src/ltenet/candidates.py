@@ -1,0 +1,217 @@
+"""The ways in which a pair can be matched, and which of them is best.
+
+Weights may be unknown, a shape may stand on its head, and the orientation network may take front
+for back. Each way gives a map; the energy of a map (see `map_quality`) tells without labels which
+one is plausible.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ltenet.confidence import Calibration
+from ltenet.model import LTENet, find_weights
+from ltenet.orientation import Orienter
+from ltenet.preparation import Orient, Prepared, prepare, turned
+from ltenet.refinement import EmbeddedPair, Method, RefinedMap, refine_pair
+from ltenet.shape import FloatArray, Shape
+
+#: Below this certainty of the orientation network, a shape is also tried the other way round.
+DOUBTFUL = 0.6
+#: Degrees by which a shape may be turned without being looked at again as it came: the network of
+#: the embedding has seen such turns in training.
+SLIGHT = 10.0
+#: Ways to match whose nearest neighbours are this near to the best energy are refined too.
+CLOSE = 0.1
+#: Two ways whose nearest neighbours are this near to each other on the mean, for shapes of
+#: root-mean-square radius 0.5, would be refined to the same map.
+SAME = 0.1
+
+_HALF_TURN = np.diag([-1.0, 1.0, -1.0])
+
+log = logging.getLogger(__name__)
+
+
+class Networks(NamedTuple):
+    """What a name or folder of weights stands for.
+
+    Attributes
+    ----------
+    name
+        As it was given.
+    model
+        The embedding.
+    orienter
+        Finds the frame of a shape; None where the weights have none.
+    calibration
+        From raw confidence to probability.
+    """
+
+    name: str
+    model: LTENet
+    orienter: Orienter | None
+    calibration: Calibration
+
+
+class Ready(NamedTuple):
+    """A shape embedded with one of the weights, in one or more directions.
+
+    Attributes
+    ----------
+    upright
+        As the orientation network saw it, or as it came.
+    reverse
+        Half turned about its own up, where that network is in doubt.
+    given
+        As it came, with orient "auto"; `upright` itself where the difference is slight.
+    """
+
+    upright: Prepared
+    reverse: Prepared | None = None
+    given: Prepared | None = None
+
+
+class Candidate(NamedTuple):
+    """One way to match a pair, and how it went."""
+
+    networks: Networks
+    source: Prepared
+    target: Prepared
+    pair: EmbeddedPair
+    refined: RefinedMap
+
+
+@lru_cache(maxsize=4)
+def read_networks(name: str) -> Networks:
+    """Read weights and what belongs to them."""
+    folder = find_weights(name)
+    return Networks(
+        Path(name).name,
+        LTENet.from_pretrained(name),
+        Orienter.from_pretrained(folder),
+        Calibration.from_pretrained(folder),
+    )
+
+
+def ready(
+    shape: Shape, networks: Networks, *, points: int | None, orient: Orient, seed: int
+) -> Ready:
+    """Embed a shape with one of the weights, in all directions that may be needed.
+
+    Parameters
+    ----------
+    shape, networks
+        What is embedded, and with what.
+    points, orient, seed
+        See `prepare`.
+    """
+    upright = prepare(
+        shape, networks.model, networks.orienter, points=points, orient=orient, seed=seed
+    )
+    if upright.frame is None:
+        return Ready(upright)
+    doubtful = upright.frame.certainty < DOUBTFUL
+    reverse = turned(upright, _HALF_TURN, networks.model) if doubtful else None
+    given = None
+    if orient == "auto":
+        slight = _angle(upright.frame.rotation) < SLIGHT
+        back = upright.frame.rotation.T  # (3, 3)
+        given = upright if slight else turned(upright, back, networks.model)
+    return Ready(upright, reverse, given)
+
+
+def choose(
+    networks: Sequence[Networks],
+    sources: Sequence[Ready],
+    targets: Sequence[Ready],
+    *,
+    refine: Method,
+) -> Candidate:
+    """Find the weights and the directions whose map is most plausible, and refine that map.
+
+    The energy of the nearest neighbours tells which ways are worth refining, and that of the
+    refined maps which of these is best. Of ways that say the same one is enough.
+
+    Parameters
+    ----------
+    networks
+        The weights in question.
+    sources, targets
+        Both shapes, embedded with each of them.
+    refine
+        How the map is refined.
+    """
+    rough = [
+        _mapped(weights, *pair)
+        for weights, source, target in zip(networks, sources, targets, strict=True)
+        for pair in _ways(source, target)
+    ]
+    rough.sort(key=_energy)
+    best = rough[0]
+    if refine != "none":
+        close = [way for way in rough if _energy(way) <= _energy(best) + CLOSE]
+        refined = (way._replace(refined=refine_pair(way.pair, refine)) for way in _distinct(close))
+        best = min(refined, key=_energy)
+    for way in rough:
+        log.info("%s: energy %.2f", way.networks.name, _energy(way))
+    log.info("%s chosen of %d ways", best.networks.name, len(rough))
+    return best
+
+
+def _mapped(networks: Networks, source: Prepared, target: Prepared) -> Candidate:
+    """Match by nearest features."""
+    pair = EmbeddedPair(
+        source.points,
+        target.points,
+        source.features,
+        target.features,
+        source.faces(),
+        target.faces(),
+        source.graph,
+    )
+    return Candidate(networks, source, target, pair, refine_pair(pair, "none"))
+
+
+def _ways(source: Ready, target: Ready) -> Iterator[tuple[Prepared, Prepared]]:
+    """Yield the directions in which a pair can be matched."""
+    yield source.upright, target.upright
+    if source.reverse is not None:
+        yield source.reverse, target.upright
+    if target.reverse is not None:
+        yield source.upright, target.reverse
+    as_upright = source.given is source.upright and target.given is target.upright
+    if source.given is not None and target.given is not None and not as_upright:
+        yield source.given, target.given
+
+
+def _distinct(ways: list[Candidate]) -> list[Candidate]:
+    """Leave out ways whose map is that of an earlier one."""
+    kept: list[Candidate] = []
+    for way in ways:
+        if not any(_agree(way, other) for other in kept):
+            kept.append(way)
+    return kept
+
+
+def _agree(first: Candidate, second: Candidate) -> bool:
+    if len(first.pair.source_points) != len(second.pair.source_points):
+        return False  # other weights may have embedded other points
+    places = first.pair.target_points  # (M, 3)
+    ends = [way.refined.indices for way in (first, second)]  # (N,) each
+    apart = (places[ends[0]] - places[ends[1]]).norm(dim=1)  # (N,)
+    return float(apart.mean()) < SAME
+
+
+def _energy(candidate: Candidate) -> float:
+    return candidate.refined.energy
+
+
+def _angle(rotation: FloatArray) -> float:
+    """Degrees of a (3, 3) rotation."""
+    return float(np.degrees(np.arccos(np.clip((np.trace(rotation) - 1) / 2, -1.0, 1.0))))
