@@ -39,13 +39,22 @@ def benches(peer_pairs: int) -> list[Bench]:
     found = []
     for refine in ("none", "coherent"):
         for sampling in ("shared", "independent"):
-            found += [_own(name, sampling, refine) for name in SETS]
-    found += [_own(name, "shared", "ot") for name in SETS]
+            found += [_own(name, model, sampling, refine) for name, model in SETS.items()]
+    for sampling in ("shared", "independent"):
+        for name, model in SETS.items():
+            found.append(_own(name, f"{model}-unsupervised", sampling, "none"))
+            # The paper's objective alone: `ltenet train paper --name paper-human`. It has no
+            # orientation network, and was shown shapes as they come.
+            plain = _own(name, f"runs/paper-{model}/best", sampling, "none")
+            found.append(
+                Bench(f"{name}-{sampling}-paper-none", (*plain.words, "--orient", "none"))
+            )
+    found += [_own(name, model, "shared", "ot") for name, model in SETS.items()]
     # How much it costs that nobody knows which way the shapes face.
     found += [
         Bench(
             f"{name}-independent-{model}-coherent-any",
-            (*_own(name, "independent", "coherent").words, "--rotate", "any"),
+            (*_own(name, model, "independent", "coherent").words, "--rotate", "any"),
         )
         for name, model in SETS.items()
     ]
@@ -63,8 +72,7 @@ def benches(peer_pairs: int) -> list[Bench]:
     return found
 
 
-def _own(name: str, sampling: str, refine: str) -> Bench:
-    model = SETS[name]
+def _own(name: str, model: str, sampling: str, refine: str) -> Bench:
     words = (name, "--model", model, "--sampling", sampling, "--refine", refine, "--no-cycle")
     return Bench(f"{name}-{sampling}-{model}-{refine}", words)
 
