@@ -46,9 +46,7 @@ def benches(peer_pairs: int) -> list[Bench]:
             # The paper's objective alone: `ltenet train paper --name paper-human`. It has no
             # orientation network, and was shown shapes as they come.
             plain = _own(name, f"runs/paper-{model}/best", sampling, "none")
-            found.append(
-                Bench(f"{name}-{sampling}-paper-none", (*plain.words, "--orient", "none"))
-            )
+            found.append(Bench(f"{name}-{sampling}-paper-none", (*plain.words, "--orient", "none")))
     found += [_own(name, model, "shared", "ot") for name, model in SETS.items()]
     # How much it costs that nobody knows which way the shapes face.
     found += [
