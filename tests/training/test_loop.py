@@ -20,7 +20,7 @@ from ltenet.training.checkpoint import read_checkpoint
 from ltenet.training.config import TrainingConfig
 from ltenet.training.loop import train
 from ltenet.training.runs import RunFolder, find_run, new_run
-from ltenet.training.settings import dump_config, load_config
+from ltenet.training.settings import dump_config, load_config, validated_alike
 
 Settings = Callable[..., TrainingConfig]
 Start = Callable[[TrainingConfig], RunFolder]
@@ -223,3 +223,17 @@ def test_another_network_does_not_resume(small: Settings, start: Start) -> None:
     other = load_config(run.config, ["model.encoder.dimension=20", "schedule.length=4"])
     with pytest.raises(LTENetError, match="the checkpoint is of another network"):
         train(other, run, resume=True)
+
+
+def test_a_score_on_other_pairs_does_not_count(small: Settings, start: Start) -> None:
+    config = small("schedule.length=2", "schedule.warmup=1", "validation.every=2")
+    run = start(config)
+    first = train(config, run)
+    longer = "schedule.length=4"
+    harder = load_config(run.config, [longer, "pairs.augmentation.noise=0.5"])
+    again = train(harder, run, resume=True)
+    assert again.best_step == 4  # worse than before, but on other pairs
+    assert again.best_score > first.best_score
+    same = load_config(run.config, [longer, "validation.every=1"])
+    assert validated_alike(dump_config(config), dump_config(same))
+    assert not validated_alike(dump_config(config), dump_config(harder))

@@ -42,7 +42,7 @@ from ltenet.training.processes import (
     summed,
 )
 from ltenet.training.runs import RunFolder
-from ltenet.training.settings import dump_config
+from ltenet.training.settings import dump_config, validated_alike
 from ltenet.training.validation import (
     HeldBack,
     Validation,
@@ -136,15 +136,16 @@ def train(
     network, optimizer = fabric.setup(
         PairNetwork(model.encoder, joint=config.joint), bare_optimizer
     )
+    settings = dump_config(config)
     step, spent, best = 0, 0.0, _Best()
     if resume:
         checkpoint = read_checkpoint(run.checkpoint)
         _restore(checkpoint, model, average, bare_optimizer)
         step, spent = checkpoint.step, checkpoint.seconds
-        best = _Best(checkpoint.best_score, checkpoint.best_step)
+        if validated_alike(checkpoint.config, settings):
+            best = _Best(checkpoint.best_score, checkpoint.best_step)
     pairs = pairs or TrainingPairs(config.pairs, config.seed)
     held_back = held_back or draw_held_back(config, shard=shard, shards=shards)
-    settings = dump_config(config)
     scores: Validation | None = None
     start_score: float | None = None
 

@@ -64,6 +64,14 @@ def dump_config(config: TrainingConfig) -> str:
     return "\n".join(_lines(to_dict(config), ())) + "\n"
 
 
+def validated_alike(settings: str, others: str) -> bool:
+    """Whether scores under these settings (TOML) compare: the same pairs, the same choice."""
+    first, second = (_parse(text, where="settings") for text in (settings, others))
+    same_pairs = first["pairs"] == second["pairs"] and first["seed"] == second["seed"]
+    keys = ("pairs", "select")
+    return same_pairs and all(first["validation"][k] == second["validation"][k] for k in keys)
+
+
 def _parse(text: str, *, where: str) -> dict[str, Any]:
     # The standard library has it since Python 3.11; extra `train` brings tomli before that.
     toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
