@@ -156,7 +156,7 @@ def choose(
     best = rough[0]
     if refine != "none":
         close = [way for way in rough if _energy(way) <= _energy(best) + CLOSE]
-        refined = (way._replace(refined=refine_pair(way.pair, refine)) for way in _distinct(close))
+        refined = (way._replace(refined=_refined(way, refine)) for way in _distinct(close))
         best = min(refined, key=_energy)
     for way in rough:
         log.info("%s: energy %.2f", way.networks.name, _energy(way))
@@ -176,6 +176,12 @@ def _mapped(networks: Networks, source: Prepared, target: Prepared) -> Candidate
         source.graph,
     )
     return Candidate(networks, source, target, pair, refine_pair(pair, "none"))
+
+
+def _refined(way: Candidate, method: Method) -> RefinedMap:
+    # Points that were chosen on each shape for itself are not the same ones: no need to test that.
+    whole = way.source.complete and way.target.complete
+    return refine_pair(way.pair, method, one_to_one="auto" if whole else False)
 
 
 def _ways(source: Ready, target: Ready) -> Iterator[tuple[Prepared, Prepared]]:
