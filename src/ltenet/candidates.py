@@ -14,19 +14,25 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from torch import Tensor
 
 from ltenet.confidence import Calibration
+from ltenet.map_quality import map_scores
 from ltenet.model import LTENet, find_weights
+from ltenet.neighbors import cosine_topk
 from ltenet.orientation import Orienter
 from ltenet.preparation import Orient, Prepared, prepare, turned
 from ltenet.refinement import EmbeddedPair, Method, RefinedMap, refine_pair
 from ltenet.shape import FloatArray, Shape
+from ltenet.transport import spread_sample
 
 #: Below this certainty of the orientation network, a shape is also tried the other way round.
 DOUBTFUL = 0.6
 #: Degrees by which a shape may be turned without being looked at again as it came: the network of
 #: the embedding has seen such turns in training.
 SLIGHT = 10.0
+#: Points of each shape that a first look at a way takes.
+LOOK = 1024
 #: Ways to match whose nearest neighbours are this near to the best energy are refined too.
 CLOSE = 0.1
 #: Two ways whose nearest neighbours are this near to each other on the mean, for shapes of
@@ -77,8 +83,31 @@ class Ready(NamedTuple):
     given: Prepared | None = None
 
 
+class Way(NamedTuple):
+    """One way to match a pair, and a first look at it.
+
+    Attributes
+    ----------
+    networks, source, target
+        With which weights, and both shapes in which direction.
+    pair
+        The same for refinement.
+    partners
+        (n,) target points of some source points, by nearest features.
+    energy
+        Of that map.
+    """
+
+    networks: Networks
+    source: Prepared
+    target: Prepared
+    pair: EmbeddedPair
+    partners: Tensor
+    energy: float
+
+
 class Candidate(NamedTuple):
-    """One way to match a pair, and how it went."""
+    """One way to match a pair, and the map that came of it."""
 
     networks: Networks
     source: Prepared
@@ -147,25 +176,28 @@ def choose(
     refine
         How the map is refined.
     """
-    rough = [
-        _mapped(weights, *pair)
+    rows, columns = (
+        spread_sample(side[0].upright.points, LOOK) for side in (sources, targets)
+    )  # (n,), (m,): the same points in every direction
+    ways = [
+        _looked_at(weights, *pair, rows, columns)
         for weights, source, target in zip(networks, sources, targets, strict=True)
         for pair in _ways(source, target)
     ]
-    rough.sort(key=_energy)
-    best = rough[0]
-    if refine != "none":
-        close = [way for way in rough if _energy(way) <= _energy(best) + CLOSE]
-        refined = (way._replace(refined=_refined(way, refine)) for way in _distinct(close))
-        best = min(refined, key=_energy)
-    for way in rough:
-        log.info("%s: energy %.2f", way.networks.name, _energy(way))
-    log.info("%s chosen of %d ways", best.networks.name, len(rough))
+    ways.sort(key=lambda way: way.energy)
+    close = [way for way in ways if way.energy <= ways[0].energy + CLOSE]
+    tried = ways[:1] if refine == "none" else _distinct(close)
+    best = min((_matched(way, refine) for way in tried), key=lambda found: found.refined.energy)
+    for way in ways:
+        log.info("%s: energy %.2f", way.networks.name, way.energy)
+    log.info("%s chosen of %d ways, %d refined", best.networks.name, len(ways), len(tried))
     return best
 
 
-def _mapped(networks: Networks, source: Prepared, target: Prepared) -> Candidate:
-    """Match by nearest features."""
+def _looked_at(
+    networks: Networks, source: Prepared, target: Prepared, rows: Tensor, columns: Tensor
+) -> Way:
+    """Match some points by nearest features."""
     pair = EmbeddedPair(
         source.points,
         target.points,
@@ -175,13 +207,18 @@ def _mapped(networks: Networks, source: Prepared, target: Prepared) -> Candidate
         target.faces(),
         source.graph,
     )
-    return Candidate(networks, source, target, pair, refine_pair(pair, "none"))
+    points = source.points[rows], target.points[columns]  # (n, 3), (m, 3)
+    features = source.features[rows], target.features[columns]  # (n, D), (m, D)
+    nearest = cosine_topk(*features, 1).indices[:, 0]  # (n,)
+    energy = map_scores(*points, nearest, features=features).energy
+    return Way(networks, source, target, pair, columns[nearest], energy)
 
 
-def _refined(way: Candidate, method: Method) -> RefinedMap:
+def _matched(way: Way, method: Method) -> Candidate:
     # Points that were chosen on each shape for itself are not the same ones: no need to test that.
     whole = way.source.complete and way.target.complete
-    return refine_pair(way.pair, method, one_to_one="auto" if whole else False)
+    refined = refine_pair(way.pair, method, one_to_one="auto" if whole else False)
+    return Candidate(way.networks, way.source, way.target, way.pair, refined)
 
 
 def _ways(source: Ready, target: Ready) -> Iterator[tuple[Prepared, Prepared]]:
@@ -196,26 +233,19 @@ def _ways(source: Ready, target: Ready) -> Iterator[tuple[Prepared, Prepared]]:
         yield source.given, target.given
 
 
-def _distinct(ways: list[Candidate]) -> list[Candidate]:
+def _distinct(ways: list[Way]) -> list[Way]:
     """Leave out ways whose map is that of an earlier one."""
-    kept: list[Candidate] = []
+    kept: list[Way] = []
     for way in ways:
         if not any(_agree(way, other) for other in kept):
             kept.append(way)
     return kept
 
 
-def _agree(first: Candidate, second: Candidate) -> bool:
-    if len(first.pair.source_points) != len(second.pair.source_points):
-        return False  # other weights may have embedded other points
+def _agree(first: Way, second: Way) -> bool:
     places = first.pair.target_points  # (M, 3)
-    ends = [way.refined.indices for way in (first, second)]  # (N,) each
-    apart = (places[ends[0]] - places[ends[1]]).norm(dim=1)  # (N,)
+    apart = (places[first.partners] - places[second.partners]).norm(dim=1)  # (n,)
     return float(apart.mean()) < SAME
-
-
-def _energy(candidate: Candidate) -> float:
-    return candidate.refined.energy
 
 
 def _angle(rotation: FloatArray) -> float:
