@@ -9,11 +9,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 from scipy.spatial.transform import Rotation
+from sklearn.metrics import roc_auc_score
 
 import ltenet
 from ltenet.cli import main
 from ltenet.correspondence import Correspondence
 from ltenet.data.body_pairs import own_generator
+from ltenet.data.training_pairs import PairConfig, TrainingPairs
 from ltenet.errors import InputError, MissingError, UsageError
 from ltenet.matching import MatchConfig, Matcher, match
 from ltenet.model import LTENet
@@ -115,6 +117,23 @@ def test_a_high_threshold_leaves_points_unmatched():
     assert not found.matched.all()
     assert (found.scores[found.matched] >= 0.999).all()
     assert found.thresholded(0.0).matched.all()
+
+
+def test_points_whose_part_is_missing_get_low_scores():
+    pairs = TrainingPairs(PairConfig(what="human", points=(768, 768)), seed=12, split="validation")
+    matcher = Matcher(MatchConfig(model="human", threshold=0.0))
+    areas = []
+    for index in range(5):
+        pair = pairs.draw(index)
+        direction = np.random.default_rng(index).normal(size=3)
+        heights = pair.target @ direction  # (M,)
+        cut = np.quantile(heights, 0.7)
+        found = matcher.match(
+            Shape(pair.source.astype(np.float64)),
+            Shape(pair.target[heights <= cut].astype(np.float64)),
+        )
+        areas.append(roc_auc_score(pair.source_truth @ direction <= cut, found.scores))
+    assert np.mean(areas) > 0.9
 
 
 def test_progress_names_every_stage():
