@@ -120,7 +120,9 @@ def test_a_high_threshold_leaves_points_unmatched():
 
 
 def test_points_whose_part_is_missing_get_low_scores():
-    pairs = TrainingPairs(PairConfig(what="human", points=(768, 768)), seed=12, split="validation")
+    pairs = TrainingPairs(
+        PairConfig(what="human", points=(1024, 1024)), seed=12, split="validation"
+    )
     matcher = Matcher(MatchConfig(model="human", threshold=0.0))
     areas = []
     for index in range(5):
