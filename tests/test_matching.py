@@ -19,7 +19,7 @@ from ltenet.data.training_pairs import PairConfig, TrainingPairs
 from ltenet.errors import InputError, MissingError, UsageError
 from ltenet.matching import MatchConfig, Matcher, match
 from ltenet.model import LTENet
-from ltenet.preparation import PART, prepare, sample_rows, vertex_areas, yaw_alone
+from ltenet.preparation import PART, prepare, sample_rows, turned, vertex_areas, yaw_alone
 from ltenet.shape import Shape
 
 
@@ -157,6 +157,13 @@ def test_large_samples_are_embedded_in_parts_of_the_size_of_training():
     np.testing.assert_allclose(
         prepared.all_points()[prepared.rows], prepared.points.numpy(), atol=1e-5
     )
+    spreads = [prepared.points[part].std(dim=0) for part in prepared.parts]
+    torch.testing.assert_close(spreads[0], spreads[1], atol=0.05, rtol=0)
+    # Turned there and back again, it is the same: the same points go through together.
+    quarter = Rotation.from_euler("y", 90, degrees=True).as_matrix()
+    again = turned(turned(prepared, quarter, model), quarter.T, model)
+    torch.testing.assert_close(again.features, prepared.features, atol=1e-3, rtol=0)
+    torch.testing.assert_close(again.points, prepared.points, atol=1e-5, rtol=0)
 
 
 def test_samples_are_spread_by_area_not_by_vertex():

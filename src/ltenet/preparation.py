@@ -53,6 +53,8 @@ class Prepared:
         What the orientation network saw; None if it was not asked.
     graph
         (n, n) which of the embedded points are neighbours on the surface; None for clouds.
+    parts
+        Numbers of the points that went through the network together.
     """
 
     shape: Shape
@@ -62,6 +64,7 @@ class Prepared:
     features: Tensor
     frame: Frame | None
     graph: csr_array | None
+    parts: tuple[IntArray, ...]
 
     @property
     def complete(self) -> bool:
@@ -118,8 +121,10 @@ def prepare(
     if orient != "none" and orienter is not None:
         frame = orienter.frame(sample)
         turn = yaw_alone(frame.rotation) if orient == "yaw" else frame.rotation  # (3, 3)
-    parts = 1 if points is None else max(1, round(len(rows) / PART))
-    prepared = _embedded(shape, rows, turn, model, rng.permutation(len(rows)), parts)
+    count = 1 if points is None else max(1, round(len(rows) / PART))
+    order = rng.permutation(len(rows))  # (n,), so that each part is spread over the whole shape
+    parts = tuple(np.sort(part) for part in np.array_split(order, count))
+    prepared = _embedded(shape, rows, turn, model, parts)
     return replace(prepared, frame=frame, graph=region_graph(shape, rows))
 
 
@@ -127,9 +132,7 @@ def turned(prepared: Prepared, rotation: FloatArray, model: LTENet) -> Prepared:
     """Embed the same points again after a further (3, 3) rotation in the network's frame."""
     scale = np.linalg.norm(prepared.matrix[0, :3])
     turn = rotation @ (prepared.matrix[:3, :3] / scale)  # (3, 3)
-    order = np.arange(len(prepared.rows))
-    parts = max(1, round(len(order) / PART))
-    again = _embedded(prepared.shape, prepared.rows, turn, model, order, parts)
+    again = _embedded(prepared.shape, prepared.rows, turn, model, prepared.parts)
     return replace(again, frame=prepared.frame, graph=prepared.graph)
 
 
@@ -138,22 +141,19 @@ def _embedded(
     rows: IntArray,
     turn: FloatArray,
     model: LTENet,
-    order: IntArray,
-    parts: int,
+    parts: tuple[IntArray, ...],
 ) -> Prepared:
     sample = shape.points[rows]  # (n, 3)
     rotation = np.eye(4)
     rotation[:3, :3] = turn
     matrix = rotation @ normalizing_matrix(sample, name=shape.name)  # (4, 4)
     upright = sample @ turn.T  # (n, 3), in the unit of the shape: the model scales for itself
-    pieces = [np.sort(part) for part in np.array_split(order, parts)]
     features = torch.empty(len(rows), model.config.encoder.dimension)  # (n, D)
-    for piece in pieces:
-        features[torch.from_numpy(piece)] = model.embed(upright[piece]).float().cpu()
+    for part in parts:
+        features[torch.from_numpy(part)] = model.embed(upright[part]).float().cpu()
     points = sample @ matrix[:3, :3].T + matrix[:3, 3]  # (n, 3)
-    return Prepared(
-        shape, rows, matrix, torch.from_numpy(points.astype(np.float32)), features, None, None
-    )
+    tensor = torch.from_numpy(points.astype(np.float32))
+    return Prepared(shape, rows, matrix, tensor, features, None, None, parts)
 
 
 def sample_rows(shape: Shape, count: int | None, rng: np.random.Generator) -> IntArray:
