@@ -161,7 +161,7 @@ def test_large_samples_are_embedded_in_parts_of_the_size_of_training():
     torch.testing.assert_close(spreads[0], spreads[1], atol=0.05, rtol=0)
     # Turned there and back again, it is the same: the same points go through together.
     quarter = Rotation.from_euler("y", 90, degrees=True).as_matrix()
-    again = turned(turned(prepared, quarter, model), quarter.T, model)
+    again = turned(turned(prepared, quarter), quarter.T)
     torch.testing.assert_close(again.features, prepared.features, atol=1e-3, rtol=0)
     torch.testing.assert_close(again.points, prepared.points, atol=1e-5, rtol=0)
 

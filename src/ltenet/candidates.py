@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from ltenet.confidence import Calibration
@@ -24,7 +25,6 @@ from ltenet.orientation import Orienter
 from ltenet.preparation import Orient, Prepared, prepare, turned
 from ltenet.refinement import EmbeddedPair, Method, RefinedMap, refine_pair
 from ltenet.shape import FloatArray, Shape
-from ltenet.transport import spread_sample
 
 #: Below this certainty of the orientation network, a shape is also tried the other way round.
 DOUBTFUL = 0.6
@@ -34,8 +34,6 @@ HANDICAP = 0.1
 #: Degrees by which a shape may be turned without being looked at again as it came: the network of
 #: the embedding has seen such turns in training.
 SLIGHT = 10.0
-#: Points of each shape that a first look at a way takes.
-LOOK = 1024
 #: Ways to match whose nearest neighbours are this near to the best energy are refined too.
 CLOSE = 0.1
 #: Two ways whose nearest neighbours are this near to each other on the mean, for shapes of
@@ -69,7 +67,7 @@ class Networks(NamedTuple):
 
 
 class Ready(NamedTuple):
-    """A shape embedded with one of the weights, in one or more directions.
+    """A shape for one of the weights, in one or more directions.
 
     Attributes
     ----------
@@ -93,10 +91,8 @@ class Way(NamedTuple):
     ----------
     networks, source, target
         With which weights, and both shapes in which direction.
-    pair
-        The same for refinement.
     partners
-        (n,) target points of some source points, by nearest features.
+        (n,) target points of the first part of the source, by nearest features.
     energy
         Of that map, with the handicap.
     handicap
@@ -106,7 +102,6 @@ class Way(NamedTuple):
     networks: Networks
     source: Prepared
     target: Prepared
-    pair: EmbeddedPair
     partners: Tensor
     energy: float
     handicap: float
@@ -137,7 +132,7 @@ def read_networks(name: str) -> Networks:
 def ready(
     shape: Shape, networks: Networks, *, points: int | None, orient: Orient, seed: int
 ) -> Ready:
-    """Embed a shape with one of the weights, in all directions that may be needed.
+    """Sample and turn a shape for one of the weights, in all directions that may be needed.
 
     Parameters
     ----------
@@ -152,12 +147,12 @@ def ready(
     if upright.frame is None:
         return Ready(upright)
     doubtful = upright.frame.certainty < DOUBTFUL
-    reverse = turned(upright, _HALF_TURN, networks.model) if doubtful else None
+    reverse = turned(upright, _HALF_TURN) if doubtful else None
     given = None
     if orient == "auto":
         slight = _angle(upright.frame.rotation) < SLIGHT
         back = upright.frame.rotation.T  # (3, 3)
-        given = upright if slight else turned(upright, back, networks.model)
+        given = upright if slight else turned(upright, back)
     return Ready(upright, reverse, given)
 
 
@@ -182,11 +177,8 @@ def choose(
     refine
         How the map is refined.
     """
-    rows, columns = (
-        spread_sample(side[0].upright.points, LOOK) for side in (sources, targets)
-    )  # (n,), (m,): the same points in every direction
     ways = [
-        _looked_at(weights, *way, rows, columns)
+        _looked_at(weights, *way)
         for weights, source, target in zip(networks, sources, targets, strict=True)
         for way in _ways(source, target)
     ]
@@ -202,15 +194,19 @@ def choose(
     return best
 
 
-def _looked_at(
-    networks: Networks,
-    source: Prepared,
-    target: Prepared,
-    handicap: float,
-    rows: Tensor,
-    columns: Tensor,
-) -> Way:
-    """Match some points by nearest features."""
+def _looked_at(networks: Networks, source: Prepared, target: Prepared, handicap: float) -> Way:
+    """Match the first parts of both shapes by nearest features."""
+    rows, columns = (torch.from_numpy(side.parts[0]) for side in (source, target))  # (n,), (m,)
+    points = source.points[rows], target.points[columns]  # (n, 3), (m, 3)
+    features = source.first_features, target.first_features  # (n, D), (m, D)
+    nearest = cosine_topk(*features, 1).indices[:, 0]  # (n,)
+    energy = map_scores(*points, nearest, features=features).energy + handicap
+    return Way(networks, source, target, columns[nearest], energy, handicap)
+
+
+def _matched(way: Way, method: Method) -> Candidate:
+    """Match all embedded points."""
+    source, target = way.source, way.target
     pair = EmbeddedPair(
         source.points,
         target.points,
@@ -220,18 +216,10 @@ def _looked_at(
         target.faces(),
         source.graph,
     )
-    points = source.points[rows], target.points[columns]  # (n, 3), (m, 3)
-    features = source.features[rows], target.features[columns]  # (n, D), (m, D)
-    nearest = cosine_topk(*features, 1).indices[:, 0]  # (n,)
-    energy = map_scores(*points, nearest, features=features).energy + handicap
-    return Way(networks, source, target, pair, columns[nearest], energy, handicap)
-
-
-def _matched(way: Way, method: Method) -> Candidate:
     # Points that were chosen on each shape for itself are not the same ones: no need to test that.
-    whole = way.source.complete and way.target.complete
-    refined = refine_pair(way.pair, method, one_to_one="auto" if whole else False)
-    return Candidate(way.networks, way.source, way.target, way.pair, refined)
+    whole = source.complete and target.complete
+    refined = refine_pair(pair, method, one_to_one="auto" if whole else False)
+    return Candidate(way.networks, source, target, pair, refined)
 
 
 def _ways(source: Ready, target: Ready) -> Iterator[tuple[Prepared, Prepared, float]]:
@@ -256,7 +244,7 @@ def _distinct(ways: list[Way]) -> list[Way]:
 
 
 def _agree(first: Way, second: Way) -> bool:
-    places = first.pair.target_points  # (M, 3)
+    places = first.target.points  # (M, 3)
     apart = (places[first.partners] - places[second.partners]).norm(dim=1)  # (n,)
     return float(apart.mean()) < SAME
 

@@ -110,13 +110,20 @@ class Matcher:
         self.seconds: dict[str, float] = {}
 
     def prepare(self, shape: Shape) -> tuple[Ready, ...]:
-        """Embed a shape, once for each of the weights in question."""
+        """Sample, turn and embed a shape, as far as a first look needs, with each of the weights.
+
+        What else is needed is embedded when a way is refined, and kept.
+        """
         with self._stage("embed"):
             return tuple(self._ready(shape, networks) for networks in self.networks)
 
     def _ready(self, shape: Shape, networks: Networks) -> Ready:
         config = self.config
-        return ready(shape, networks, points=config.points, orient=config.orient, seed=config.seed)
+        found = ready(shape, networks, points=config.points, orient=config.orient, seed=config.seed)
+        for direction in found:
+            if direction is not None:
+                _ = direction.first_features  # here, so that the time counts as embedding
+        return found
 
     def match(self, source: Shape, target: Shape) -> Correspondence:
         """Match two shapes."""

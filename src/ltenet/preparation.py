@@ -6,6 +6,7 @@ The cost is linear in the number of shapes, and a prepared shape can be matched 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -35,36 +36,59 @@ _CANDIDATES = 4
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A shape that is ready to be matched.
+    """A shape that is ready to be matched: sampled, turned, and embedded when that is asked for.
 
     Attributes
     ----------
     shape
         As it came.
     rows
-        (n,) int64, which of its points were embedded.
+        (n,) int64, which of its points are embedded.
     matrix
         (4, 4) from the coordinates of the shape to those of the network: centred, scaled, turned.
-    points
-        (n, 3) float32, the embedded points in the coordinates of the network.
-    features
-        (n, D) float32.
+    parts
+        Numbers of the points that go through the network together; each part is spread over the
+        whole shape.
+    model
+        The network.
     frame
         What the orientation network saw; None if it was not asked.
     graph
         (n, n) which of the embedded points are neighbours on the surface; None for clouds.
-    parts
-        Numbers of the points that went through the network together.
     """
 
     shape: Shape
     rows: IntArray
     matrix: FloatArray
-    points: Tensor
-    features: Tensor
+    parts: tuple[IntArray, ...]
+    model: LTENet
     frame: Frame | None
     graph: csr_array | None
-    parts: tuple[IntArray, ...]
+
+    @cached_property
+    def points(self) -> Tensor:
+        """(n, 3) float32, the embedded points in the coordinates of the network."""
+        points = self.shape.points[self.rows] @ self.matrix[:3, :3].T + self.matrix[:3, 3]  # (n, 3)
+        return torch.from_numpy(points.astype(np.float32))
+
+    @cached_property
+    def first_features(self) -> Tensor:
+        """(p, D) float32 embedding of the first part: enough for a first look."""
+        return self._embedded(self.parts[0])
+
+    @cached_property
+    def features(self) -> Tensor:
+        """(n, D) float32 embedding."""
+        features = torch.empty(len(self.rows), self.model.config.encoder.dimension)  # (n, D)
+        features[torch.from_numpy(self.parts[0])] = self.first_features
+        for part in self.parts[1:]:
+            features[torch.from_numpy(part)] = self._embedded(part)
+        return features
+
+    def _embedded(self, part: IntArray) -> Tensor:
+        """(p, D) embedding of some points; the model centres and scales for itself."""
+        turn = self.matrix[:3, :3] / np.linalg.norm(self.matrix[0, :3])  # (3, 3)
+        return self.model.embed(self.shape.points[self.rows[part]] @ turn.T).float().cpu()
 
     @property
     def complete(self) -> bool:
@@ -92,7 +116,7 @@ def prepare(
     orient: Orient = "auto",
     seed: int = 0,
 ) -> Prepared:
-    """Choose points, turn them upright and embed them.
+    """Choose points and turn them upright; they are embedded when that is asked for.
 
     Parameters
     ----------
@@ -124,36 +148,20 @@ def prepare(
     count = 1 if points is None else max(1, round(len(rows) / PART))
     order = rng.permutation(len(rows))  # (n,), so that each part is spread over the whole shape
     parts = tuple(np.sort(part) for part in np.array_split(order, count))
-    prepared = _embedded(shape, rows, turn, model, parts)
-    return replace(prepared, frame=frame, graph=region_graph(shape, rows))
+    matrix = _rotation(turn) @ normalizing_matrix(sample, name=shape.name)  # (4, 4)
+    return Prepared(shape, rows, matrix, parts, model, frame, region_graph(shape, rows))
 
 
-def turned(prepared: Prepared, rotation: FloatArray, model: LTENet) -> Prepared:
-    """Embed the same points again after a further (3, 3) rotation in the network's frame."""
-    scale = np.linalg.norm(prepared.matrix[0, :3])
-    turn = rotation @ (prepared.matrix[:3, :3] / scale)  # (3, 3)
-    again = _embedded(prepared.shape, prepared.rows, turn, model, prepared.parts)
-    return replace(again, frame=prepared.frame, graph=prepared.graph)
+def turned(prepared: Prepared, rotation: FloatArray) -> Prepared:
+    """Turn a shape by a further (3, 3) rotation in the network's frame."""
+    return replace(prepared, matrix=_rotation(rotation) @ prepared.matrix)
 
 
-def _embedded(
-    shape: Shape,
-    rows: IntArray,
-    turn: FloatArray,
-    model: LTENet,
-    parts: tuple[IntArray, ...],
-) -> Prepared:
-    sample = shape.points[rows]  # (n, 3)
-    rotation = np.eye(4)
-    rotation[:3, :3] = turn
-    matrix = rotation @ normalizing_matrix(sample, name=shape.name)  # (4, 4)
-    upright = sample @ turn.T  # (n, 3), in the unit of the shape: the model scales for itself
-    features = torch.empty(len(rows), model.config.encoder.dimension)  # (n, D)
-    for part in parts:
-        features[torch.from_numpy(part)] = model.embed(upright[part]).float().cpu()
-    points = sample @ matrix[:3, :3].T + matrix[:3, 3]  # (n, 3)
-    tensor = torch.from_numpy(points.astype(np.float32))
-    return Prepared(shape, rows, matrix, tensor, features, None, None, parts)
+def _rotation(turn: FloatArray) -> FloatArray:
+    """(4, 4) of a (3, 3) rotation."""
+    matrix = np.eye(4)
+    matrix[:3, :3] = turn
+    return matrix
 
 
 def sample_rows(shape: Shape, count: int | None, rng: np.random.Generator) -> IntArray:
