@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 
+from ltenet.cli.train import Train
 from ltenet.errors import InputError, LTENetError, UsageError
 from ltenet.model import LTENet
 from ltenet.training.checkpoint import read_checkpoint
@@ -184,6 +185,15 @@ def test_a_schedule_in_minutes_counts_what_was_used_before(small: Settings, star
     assert 0.01 <= first.minutes < 0.2
     again = train(config, run, resume=True)
     assert (again.steps, again.minutes) == (first.steps, pytest.approx(first.minutes))
+
+
+def test_a_run_is_not_ended_by_minutes_that_have_passed(small: Settings, start: Start) -> None:
+    run = start(small("validation.pairs=0"))
+    train(run.read_config(), run)
+    settings = run.config.read_text(encoding="utf-8")
+    with pytest.raises(UsageError, match=r"--minutes 1e-06 came .* more than that is needed"):
+        Train(resume=str(run.path), minutes=1e-6).run()
+    assert run.config.read_text(encoding="utf-8") == settings
 
 
 def test_a_loss_that_is_not_finite_stops_the_run(small: Settings, start: Start) -> None:

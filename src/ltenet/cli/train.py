@@ -30,7 +30,7 @@ class Train(Command):
     name: str | None = None
     """Name of the run; by default that of the settings."""
     minutes: float | None = None
-    """Stretch the schedule over this time instead of its own length."""
+    """Stretch the schedule over this time, all of the run's, instead of its own length."""
     runs: Path = Path("runs")
     """Folder of all runs."""
     devices: int = 1
@@ -43,6 +43,7 @@ class Train(Command):
     def run(self) -> Result:
         """Train until the schedule ends."""
         from ltenet.errors import UsageError
+        from ltenet.training.checkpoint import read_checkpoint
         from ltenet.training.loop import train
         from ltenet.training.runs import find_run, joined_later, new_run, rewrite_config
         from ltenet.training.settings import load_config
@@ -61,6 +62,12 @@ class Train(Command):
         else:
             config = load_config(str(self.config), changes)
         if self.minutes is not None:
+            spent = read_checkpoint(run.checkpoint).seconds / 60 if self.resume else 0.0
+            if self.minutes <= spent:
+                raise UsageError(
+                    f"--minutes {self.minutes:g} came for a run that has been trained for "
+                    f"{spent:.1f}; more than that is needed; add the time it shall go on"
+                )
             schedule = config.schedule.scaled_to_minutes(self.minutes)
             config = dataclasses.replace(config, schedule=schedule)
         if self.resume is not None:
