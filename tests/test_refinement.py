@@ -20,11 +20,14 @@ from ltenet.assignment import (
     assign,
     best_assignment,
     constellation_misfit,
+    foretold,
     hold_same_points,
+    polish,
     shortlist_assignment,
 )
 from ltenet.coherence import CoherenceConfig
 from ltenet.errors import InputError, UsageError
+from ltenet.neighbors import knn_graph
 from ltenet.refinement import METHODS, EmbeddedPair, Method, RefinedMap, refine_pair
 from ltenet.refinement.linear import fit_linear
 from ltenet.refinement.optimal_transport import _dense_plan, _sparse_plan
@@ -218,6 +221,40 @@ def test_a_turned_constellation_fits_and_a_shuffled_one_does_not() -> None:
     assert constellation_misfit(points, shuffled).median() > 1.0
     assert hold_same_points(points, points @ rotation.T)
     assert not hold_same_points(points, shuffled)
+    assert constellation_misfit(points, 3.0 * points @ rotation.T).max() < 1e-4  # of any size
+
+
+def test_neighbours_foretell_a_point_whatever_its_own_match_says() -> None:
+    points = body(300, 4)
+    turn = torch.linalg.qr(torch.randn(3, 3, generator=torch.Generator().manual_seed(0)))[0]
+    turn *= torch.det(turn)
+    images = points @ turn.T + 2.0  # (N, 3)
+    neighbors = knn_graph(points, 13)[:, 1:]  # (N, 12)
+    trust = torch.ones(300)
+    places, misfit = foretold(points, images, trust, neighbors)
+    assert torch.allclose(places, images, atol=1e-5)
+    assert misfit.max() < 1e-3
+    astray = images.clone()
+    astray[7] += 5.0
+    trust[7] = 0.0
+    places, misfit = foretold(points, astray, trust, neighbors)
+    assert torch.allclose(places, images, atol=1e-5)
+    assert misfit.argmax() == 7
+
+
+def test_polishing_mends_what_a_rough_assignment_exchanged() -> None:
+    source = body(400, 4)
+    order = torch.randperm(400, generator=torch.Generator().manual_seed(1))
+    truth = order.argsort()  # (N,)
+    target = bent(source)[order]
+    # Features that say nothing, and an assignment that is wrong for every fifth point.
+    likeness = Likeness(torch.ones(400, 4), torch.ones(400, 4))
+    wrong = truth.clone()
+    exchanged = torch.arange(0, 400, 5)
+    wrong[exchanged] = truth[exchanged.roll(1)]
+    polished = polish(likeness, source, target, wrong)
+    assert (wrong == truth).float().mean() == pytest.approx(0.8)
+    assert (polished == truth).float().mean() > 0.95
 
 
 # --- Assignment --------------------------------------------------------------------------------

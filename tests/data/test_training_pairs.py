@@ -298,6 +298,17 @@ def test_cropping_keeps_the_count_and_marks_what_lost_its_partner(sampling, by):
     assert max(shares) > 0.8
 
 
+@pytest.mark.parametrize("sampling", ["shared", "independent"])
+def test_a_crop_of_a_coarse_mesh_is_filled_up_on_its_faces(sampling):
+    """The sphere has 262 vertices: what is left of it has fewer than 250."""
+    pairs = stream(
+        sampling=sampling, by="vertex", augmentation=Augmentation(crop=0.5), points=(250, 250)
+    )
+    for index in range(6):
+        pair = pairs.draw(index)
+        assert len(np.unique(pair.source, axis=0)) == len(np.unique(pair.target, axis=0)) == 250
+
+
 def test_uneven_density_moves_points_and_keeps_truth():
     pair, first, second = raw(by="area", augmentation=Augmentation(density=20))
     plain, *_ = raw(by="area")

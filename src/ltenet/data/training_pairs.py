@@ -158,16 +158,18 @@ class _Side(NamedTuple):
     """Where points may be drawn on one body of a pair: on its faces or at its vertices."""
 
     faces: NDArray[np.int32]  # (F, 3)
-    face_masses: NDArray[np.floating] | None  # (F,) chances of the faces; None: at the vertices
+    face_masses: NDArray[np.floating] | None  # (F,) chances of the faces; None if not needed
+    by_area: bool
     density: FloatArray | None  # (V,) chances of the vertices; None if all are alike
     kept: BoolArray  # (V,)
 
     def draw(self, count: int, rng: np.random.Generator, *, taken: BoolArray) -> Anchors:
         """Draw points on the kept part; none at the (V,) vertices that are taken."""
-        if self.face_masses is not None:
+        available = np.flatnonzero(self.kept & ~taken)  # (A,)
+        # Of a coarse mesh a crop may leave fewer vertices than are asked for.
+        if self.face_masses is not None and (self.by_area or len(available) < count):
             sample = sample_faces(self.face_masses, count, rng)
             return Anchors(self.faces[sample.faces], sample.barycentric)
-        available = np.flatnonzero(self.kept & ~taken)  # (A,)
         weights = None if self.density is None else self.density[available]  # (A,)
         return Anchors.at_vertices(sample_vertices(count, available, rng, weights=weights))
 
@@ -276,7 +278,7 @@ class TrainingPairs:
         density = draw_uneven(augmentation, vertices, rng, size=template.size)  # (V,)
         kept = np.ones(len(vertices), dtype=bool)  # (V,)
         if not by_area and augmentation.crop == 0.0:
-            return _Side(faces, None, density, kept)
+            return _Side(faces, None, by_area, density, kept)
         masses = face_masses(vertices, faces, density=density)  # (F,)
         if augmentation.crop > 0.0:
             # A share of the surface, not of the vertices: they crowd in hands and faces.
@@ -285,7 +287,7 @@ class TrainingPairs:
             if region is not None:
                 kept = region.keeps(vertices)  # (V,)
                 masses = masses * faces_inside(faces, kept)  # (F,)
-        return _Side(faces, masses if by_area else None, density, kept)
+        return _Side(faces, masses, by_area, density, kept)
 
     def _draw_points(
         self, index: int, source: _Side, target: _Side, shared: bool
