@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -164,6 +165,11 @@ def test_large_samples_are_embedded_in_parts_of_the_size_of_training():
     again = turned(turned(prepared, quarter), quarter.T)
     torch.testing.assert_close(again.features, prepared.features, atol=1e-3, rtol=0)
     torch.testing.assert_close(again.points, prepared.points, atol=1e-5, rtol=0)
+    # Neighbours are found once for all directions, and are those of each.
+    beside = turned(prepared, quarter)
+    alone = replace(beside, neighborhoods={})
+    assert beside.neighborhoods is prepared.neighborhoods
+    torch.testing.assert_close(beside.features, alone.features, atol=1e-3, rtol=0)
 
 
 def test_samples_are_spread_by_area_not_by_vertex():

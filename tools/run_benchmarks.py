@@ -23,6 +23,8 @@ from ltenet.evaluation.paper.experiments import EXPERIMENTS
 from ltenet.files import atomic_path
 
 RESULTS = Path(__file__).parents[1] / "results"
+#: Pairs of each set that are also matched turned at random, and of whole meshes.
+PART, FULL = 100, 20
 #: Sets, and the weights that suit them.
 SETS = {"faust": "human", "shrec19": "human", "tosca": "animal"}
 
@@ -47,15 +49,16 @@ def benches(peer_pairs: int) -> list[Bench]:
             # orientation network, and was shown shapes as they come.
             plain = _own(name, f"runs/paper-{model}/best", sampling, "none")
             found.append(Bench(f"{name}-{sampling}-paper-none", (*plain.words, "--orient", "none")))
-    found += [_own(name, model, "shared", "ot") for name, model in SETS.items()]
-    # How much it costs that nobody knows which way the shapes face.
-    found += [
-        Bench(
-            f"{name}-independent-{model}-coherent-any",
-            (*_own(name, model, "independent", "coherent").words, "--rotate", "any"),
-        )
-        for name, model in SETS.items()
-    ]
+    # How much it costs that nobody knows which way the shapes face, on a part of the pairs.
+    part = ("--pairs", str(PART))
+    for rotate in ("none", "yaw", "any"):
+        for name, model in SETS.items():
+            words = (*_own(name, model, "shared", "coherent").words, "--rotate", rotate, *part)
+            found.append(Bench(f"part-{name}-shared-{model}-coherent-{rotate}", words))
+    # Meshes as users bring them, scored at every vertex.
+    for name, model in SETS.items():
+        words = (*_own(name, model, "full", "coherent").words, "--pairs", str(FULL))
+        found.append(Bench(f"full-{name}-{model}-coherent", (*words, "--seeds", "0")))
     for sampling in ("shared", "independent"):
         found += [
             Bench(
@@ -113,20 +116,30 @@ def main() -> None:
 def _chosen(options: argparse.Namespace) -> list[tuple[str, Path, list[str]]]:
     """Names, folders and words of the commands to run."""
     data = [] if options.data is None else ["--data", str(options.data)]
-    common = [*data, "--seeds", options.seeds, "--workers", str(options.workers), "--json"]
+    common = [*data, "--workers", str(options.workers), "--json"]
+    seeds = ["--seeds", options.seeds]
     pairs = [] if options.pairs is None else ["--pairs", str(options.pairs)]
     if options.paper:
         folder = options.results / "paper"
-        more = ["-o", str(folder), "--minutes", str(options.minutes), *pairs, *common]
+        more = ["-o", str(folder), "--minutes", str(options.minutes), *pairs, *seeds, *common]
         found = [(name, folder, ["paper", name, *more]) for name in EXPERIMENTS]
     else:
         folder = options.results / "bench"
         found = [
-            # Peers have a number of pairs of their own: some of them take a minute for each.
-            (name, folder, ["bench", *words, *([] if "--pairs" in words else pairs), *common])
+            # Some have numbers of pairs and seeds of their own: peers take up to a minute a pair.
+            (
+                name,
+                folder,
+                ["bench", *words, *_unless(pairs, words), *_unless(seeds, words), *common],
+            )
             for name, words in benches(options.peer_pairs)
         ]
     return [item for item in found if fnmatch(item[0], options.only)]
+
+
+def _unless(option: list[str], words: tuple[str, ...]) -> list[str]:
+    """Leave an option out where it is among the words already."""
+    return [] if option and option[0] in words else option
 
 
 if __name__ == "__main__":

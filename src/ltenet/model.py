@@ -7,6 +7,7 @@ model hubs lay it out. Weights in the package are known by a short name.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -23,6 +24,7 @@ from ltenet.divergence import DivergenceConfig
 from ltenet.encoder import DGCNN, EncoderConfig
 from ltenet.errors import InputError, MissingError
 from ltenet.files import atomic_path
+from ltenet.graph import NeighborGraph
 from ltenet.shape import Shape
 from ltenet.transforms import TransformConfig
 
@@ -82,21 +84,43 @@ class LTENet(nn.Module):
         return self.encoder(source), self.encoder(target)
 
     @torch.no_grad()
-    def embed(self, shape: Shape | Tensor | ArrayLike) -> Tensor:
-        """Features (N, D) of a shape given as `Shape` or (N, 3) coordinates, normalised first."""
+    def embed(
+        self,
+        shape: Shape | Tensor | ArrayLike,
+        *,
+        graphs: Sequence[NeighborGraph] | None = None,
+    ) -> Tensor:
+        """Features (N, D) of a shape given as `Shape` or (N, 3) coordinates, normalised first.
+
+        Parameters
+        ----------
+        shape
+            What is embedded.
+        graphs
+            What `graphs_of` made of it, if known; turning the shape leaves them as they are.
+        """
+        training = self.training
+        try:
+            points = self._normalized(shape)  # (N, 3)
+            return self.eval().encoder(points[None], graphs)[0]  # type: ignore[no-any-return]
+        finally:
+            self.train(training)
+
+    @torch.no_grad()
+    def graphs_of(self, shape: Shape | Tensor | ArrayLike) -> list[NeighborGraph]:
+        """Neighbours of every point of a shape, as `embed` needs them."""
+        return self.encoder.graphs_of(self._normalized(shape)[None])
+
+    def _normalized(self, shape: Shape | Tensor | ArrayLike) -> Tensor:
+        """(N, 3) points as the network sees them."""
         if not isinstance(shape, Shape):
             shape = Shape(torch.as_tensor(shape).cpu().numpy())
         parameter = next(self.parameters())
-        points = torch.tensor(
+        return torch.tensor(
             shape.normalized(radius=self.config.radius).points,
             dtype=parameter.dtype,
             device=parameter.device,
-        )  # (N, 3)
-        training = self.training
-        try:
-            return self.eval().encoder(points[None])[0]  # type: ignore[no-any-return]
-        finally:
-            self.train(training)
+        )
 
     def save_pretrained(self, folder: str | Path, *, force: bool = False) -> None:
         """Write `config.json` and `model.safetensors` into a folder.

@@ -5,7 +5,7 @@ The cost is linear in the number of shapes, and a prepared shape can be matched 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from ltenet.errors import InputError
+from ltenet.graph import NeighborGraph
 from ltenet.model import LTENet
 from ltenet.neighbors import farthest_point_sample
 from ltenet.orientation import Frame, Orienter
@@ -55,6 +56,8 @@ class Prepared:
         What the orientation network saw; None if it was not asked.
     graph
         (n, n) which of the embedded points are neighbours on the surface; None for clouds.
+    neighborhoods
+        What the network needs to know of the neighbours within each part. Turned copies share it.
     """
 
     shape: Shape
@@ -64,6 +67,7 @@ class Prepared:
     model: LTENet
     frame: Frame | None
     graph: csr_array | None
+    neighborhoods: dict[int, list[NeighborGraph]] = field(default_factory=dict)
 
     @cached_property
     def points(self) -> Tensor:
@@ -74,21 +78,24 @@ class Prepared:
     @cached_property
     def first_features(self) -> Tensor:
         """(p, D) float32 embedding of the first part: enough for a first look."""
-        return self._embedded(self.parts[0])
+        return self._embedded(0)
 
     @cached_property
     def features(self) -> Tensor:
         """(n, D) float32 embedding."""
         features = torch.empty(len(self.rows), self.model.config.encoder.dimension)  # (n, D)
         features[torch.from_numpy(self.parts[0])] = self.first_features
-        for part in self.parts[1:]:
-            features[torch.from_numpy(part)] = self._embedded(part)
+        for number, part in enumerate(self.parts[1:], 1):
+            features[torch.from_numpy(part)] = self._embedded(number)
         return features
 
-    def _embedded(self, part: IntArray) -> Tensor:
-        """(p, D) embedding of some points; the model centres and scales for itself."""
+    def _embedded(self, number: int) -> Tensor:
+        """(p, D) embedding of a part; the model centres and scales for itself."""
         turn = self.matrix[:3, :3] / np.linalg.norm(self.matrix[0, :3])  # (3, 3)
-        return self.model.embed(self.shape.points[self.rows[part]] @ turn.T).float().cpu()
+        points = self.shape.points[self.rows[self.parts[number]]] @ turn.T  # (p, 3)
+        if number not in self.neighborhoods:
+            self.neighborhoods[number] = self.model.graphs_of(points)
+        return self.model.embed(points, graphs=self.neighborhoods[number]).float().cpu()
 
     @property
     def complete(self) -> bool:
