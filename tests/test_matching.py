@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 from sklearn.metrics import roc_auc_score
 
 import ltenet
+from ltenet.candidates import Ready, choose, read_networks
 from ltenet.cli import main
 from ltenet.correspondence import Correspondence
 from ltenet.data.body_pairs import own_generator
@@ -170,6 +171,26 @@ def test_large_samples_are_embedded_in_parts_of_the_size_of_training():
     alone = replace(beside, neighborhoods={})
     assert beside.neighborhoods is prepared.neighborhoods
     torch.testing.assert_close(beside.features, alone.features, atol=1e-3, rtol=0)
+
+
+def test_a_wrong_frame_is_set_right_by_that_of_the_other_shape():
+    networks = read_networks("human")
+    shapes = [person(index, points=1024)[0] for index in (0, 1)]
+    upright = [
+        prepare(shape, networks.model, networks.orienter, points=None, orient="any")
+        for shape in shapes
+    ]
+    wrong = turned(upright[0], Rotation.from_euler("y", 60, degrees=True).as_matrix())
+
+    def energy(source, orient):
+        found = choose(
+            [networks], [Ready(source)], [Ready(upright[1])], orient=orient, refine="none"
+        )
+        return found.refined.energy
+
+    assert energy(wrong, "any") < energy(wrong, "none")
+    assert energy(wrong, "yaw") < energy(wrong, "none")  # the mistake was about that axis
+    assert energy(wrong, "any") < energy(upright[0], "none") + 0.1
 
 
 def test_samples_are_spread_by_area_not_by_vertex():

@@ -18,11 +18,12 @@ import torch
 from torch import Tensor
 
 from ltenet.confidence import Calibration
+from ltenet.deformation import fit_similarity
 from ltenet.map_quality import map_scores
 from ltenet.model import LTENet, find_weights
 from ltenet.neighbors import cosine_topk
 from ltenet.orientation import Orienter
-from ltenet.preparation import Orient, Prepared, prepare, turned
+from ltenet.preparation import Orient, Prepared, prepare, turned, yaw_alone
 from ltenet.refinement import EmbeddedPair, Method, RefinedMap, refine_pair
 from ltenet.shape import FloatArray, Shape
 
@@ -34,6 +35,8 @@ HANDICAP = 0.1
 #: Degrees by which a shape may be turned without being looked at again as it came: the network of
 #: the embedding has seen such turns in training.
 SLIGHT = 10.0
+#: Degrees by which a map may turn one shape against the other before their frames are doubted.
+DISAGREE = 20.0
 #: Ways to match whose nearest neighbours are this near to the best energy are refined too.
 CLOSE = 0.1
 #: Two ways whose nearest neighbours are this near to each other on the mean, for shapes of
@@ -161,12 +164,14 @@ def choose(
     sources: Sequence[Ready],
     targets: Sequence[Ready],
     *,
+    orient: Orient,
     refine: Method,
 ) -> Candidate:
     """Find the weights and the directions whose map is most plausible, and refine that map.
 
     The energy of the nearest neighbours tells which ways are worth refining, and that of the
-    refined maps which of these is best. Of ways that say the same one is enough.
+    refined maps which of these is best. Of ways that say the same one is enough. The best map also
+    tells how far the frames of both shapes disagree: then each is tried in that of the other.
 
     Parameters
     ----------
@@ -174,6 +179,8 @@ def choose(
         The weights in question.
     sources, targets
         Both shapes, embedded with each of them.
+    orient
+        How they may be turned.
     refine
         How the map is refined.
     """
@@ -182,6 +189,7 @@ def choose(
         for weights, source, target in zip(networks, sources, targets, strict=True)
         for way in _ways(source, target)
     ]
+    ways += _agreeing(min(ways, key=lambda way: way.energy), orient)
     ways.sort(key=lambda way: way.energy)
     close = [way for way in ways if way.energy <= ways[0].energy + CLOSE]
     tried = ways[:1] if refine == "none" else _distinct(close)
@@ -232,6 +240,23 @@ def _ways(source: Ready, target: Ready) -> Iterator[tuple[Prepared, Prepared, fl
     as_upright = source.given is source.upright and target.given is target.upright
     if source.given is not None and target.given is not None and not as_upright:
         yield source.given, target.given, 0.0
+
+
+def _agreeing(way: Way, orient: Orient) -> list[Way]:
+    """Turn one of the shapes as the map says, where the frames of both disagree."""
+    if orient == "none":
+        return []
+    source, target = way.source, way.target
+    points = source.points[torch.from_numpy(source.parts[0])]  # (n, 3)
+    images = target.points[way.partners]  # (n, 3)
+    turn = fit_similarity(points, images, torch.ones(len(points))).rotation.double().numpy()
+    turn = yaw_alone(turn) if orient == "yaw" else turn  # (3, 3)
+    if _angle(turn) < DISAGREE:
+        return []
+    return [
+        _looked_at(way.networks, turned(source, turn), target, way.handicap),
+        _looked_at(way.networks, source, turned(target, turn.T), way.handicap),
+    ]
 
 
 def _distinct(ways: list[Way]) -> list[Way]:

@@ -164,7 +164,8 @@ class Matcher:
 
     def choose(self, sources: tuple[Ready, ...], targets: tuple[Ready, ...]) -> Candidate:
         """Find the best way to match two shapes that `prepare` has embedded."""
-        return choose(self.networks, sources, targets, refine=self.config.refine)
+        config = self.config
+        return choose(self.networks, sources, targets, orient=config.orient, refine=config.refine)
 
     def _details(self, best: Candidate, suspect: bool) -> dict[str, Any]:
         """How the map was made, as plain values."""
