@@ -58,7 +58,7 @@ def benches(peer_pairs: int) -> list[Bench]:
     # Meshes as users bring them, scored at every vertex.
     for name, model in SETS.items():
         words = (*_own(name, model, "full", "coherent").words, "--pairs", str(FULL))
-        found.append(Bench(f"full-{name}-{model}-coherent", (*words, "--seeds", "0")))
+        found.append(Bench(f"full-{name}-{model}", (*words, "--seeds", "0")))
     for sampling in ("shared", "independent"):
         found += [
             Bench(
