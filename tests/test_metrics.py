@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ltenet.errors import InputError
-from ltenet.metrics import TOLERANCES, accuracy, flipped, map_error
+from ltenet.metrics import (
+    TOLERANCES,
+    accuracy,
+    calibration_error,
+    flipped,
+    map_error,
+    reliability,
+)
 
 TRUTH = np.zeros((4, 3))
 PREDICTED = np.array([[0.0, 0, 0], [0.02, 0, 0], [0, 0.1, 0], [0, 0, 1]])
@@ -52,3 +59,31 @@ def test_what_cannot_be_compared_is_refused() -> None:
         map_error(np.zeros((3, 3)), np.zeros((4, 3)), 1.0)
     with pytest.raises(InputError, match="positive length"):
         map_error(PREDICTED, TRUTH, 0.0)
+
+
+def test_calibration_error_by_hand() -> None:
+    # Two points promise 0.95 and both are right; of two that promise 0.25 one is: gaps 0.05, 0.25.
+    counts = reliability([0.95, 0.95, 0.25, 0.25], [True, True, True, False])
+    assert counts[0].tolist() == [0, 0, 2, 0, 0, 0, 0, 0, 0, 2]
+    assert calibration_error(counts) == pytest.approx(0.15)
+    assert calibration_error(reliability([0.0, 1.0], [False, True])) == 0
+    assert calibration_error(reliability([0.0, 1.0], [True, False])) == 1
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=50))
+def test_reliability_adds_up(points: list[tuple[float, bool]]) -> None:
+    promised, right = (np.array(column) for column in zip(*points, strict=True))
+    whole = reliability(promised, right)
+    parts = reliability(promised[::2], right[::2]) + reliability(promised[1::2], right[1::2])
+    assert whole == pytest.approx(parts)
+    assert whole.sum(axis=1) == pytest.approx([len(points), promised.sum(), right.sum()])
+    assert 0 <= calibration_error(whole) <= 1
+
+
+def test_what_is_no_probability_is_refused() -> None:
+    with pytest.raises(InputError, match="outside 0 to 1"):
+        reliability([1.5], [True])
+    with pytest.raises(InputError, match="one shape"):
+        reliability([0.5, 0.5], [True])
+    with pytest.raises(InputError, match="no points"):
+        calibration_error(np.zeros((3, 10)))

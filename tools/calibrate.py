@@ -22,15 +22,15 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from ltenet.confidence import Calibration, evidence
+from ltenet.confidence import RIGHT, Calibration, evidence
 from ltenet.data.augmentation import Augmentation, random_rotation
 from ltenet.data.diameter import largest_distance
 from ltenet.data.training_pairs import PairConfig, TrainingPairs
 from ltenet.matching import MatchConfig, Matcher
+from ltenet.metrics import calibration_error, reliability
 from ltenet.model import find_weights
 from ltenet.shape import FloatArray, Shape
 
-RIGHT = 0.05  # of the diameter
 KNOTS = 20
 FIT_SEED, TEST_SEED = 11, 12
 
@@ -114,17 +114,11 @@ def fit(sample: Sample) -> Calibration:
 def measure(calibration: Calibration, sample: Sample) -> dict[str, float]:
     """Figures of a calibration on a sample."""
     estimates = calibration.estimate(sample.columns)  # (P,)
-    bins = np.minimum((10 * estimates).astype(int), 9)  # (P,)
-    gaps = [
-        abs(estimates[bins == b].mean() - sample.right[bins == b].mean()) * (bins == b).mean()
-        for b in range(10)
-        if (bins == b).any()
-    ]
     missing = sample.partial
     return {
         "points": len(estimates),
         "right": float(sample.right.mean()),
-        "expected_calibration_error": float(sum(gaps)),
+        "expected_calibration_error": calibration_error(reliability(estimates, sample.right)),
         "auc_right": float(roc_auc_score(sample.right, estimates)),
         "auc_partner": float(roc_auc_score(sample.partner[missing], estimates[missing])),
     }

@@ -27,6 +27,8 @@ from ltenet.transport import nearest_points
 
 #: File of the calibration beside the weights that it belongs to.
 FILE = "calibration.json"
+#: Distance up to which a match is right, of the target's diameter.
+RIGHT = 0.05
 #: What the columns of the evidence are.
 COLUMNS = ("refinement", "best_likeness", "likeness", "round_trip", "stretch", "squeeze")
 #: Neighbours whose evidence is averaged: they share their fate.

@@ -14,6 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from ltenet.errors import InputError
 from ltenet.shape import FloatArray
 
+#: Bins of equal width in which promised and observed shares are compared.
+RELIABILITY_BINS = 10
+
 #: Tolerances of the accuracy curve, as shares of the diameter: 0.2 % to 20 %.
 TOLERANCES: FloatArray = np.arange(1, 101, dtype=np.float64) * 0.002
 
@@ -165,3 +168,44 @@ def cycle_error(points: ArrayLike, forth: ArrayLike, back: ArrayLike, diameter: 
             "check that the source's points are not all the same"
         )
     return float(100 * distances_to_truth(points[back[forth]], points).mean() / diameter)
+
+
+def reliability(promised: ArrayLike, right: ArrayLike) -> FloatArray:
+    """Count what is needed for a calibration error; counts of several pairs may be added up.
+
+    Parameters
+    ----------
+    promised
+        (N,) probabilities that a match is right.
+    right
+        (N,) whether it is.
+
+    Returns
+    -------
+    (3, 10) number of points in each bin of the promise, sum of their promises, number of right ones
+    """
+    promised, right = np.asarray(promised, np.float64), np.asarray(right, np.float64)
+    if promised.shape != right.shape or promised.ndim != 1:
+        raise InputError(
+            f"probabilities of shape {promised.shape} and outcomes of shape {right.shape} came; "
+            "two of one shape (N,) are needed; leave out points whose truth is not known"
+        )
+    if not ((promised >= 0) & (promised <= 1)).all():
+        raise InputError("probabilities outside 0 to 1 came; check the confidence of the map")
+    bins = np.minimum((RELIABILITY_BINS * promised).astype(int), RELIABILITY_BINS - 1)  # (N,)
+    weights = (None, promised, right)
+    return np.stack([np.bincount(bins, w, RELIABILITY_BINS) for w in weights]).astype(np.float64)
+
+
+def calibration_error(counts: ArrayLike) -> float:
+    """Mean gap between promised and observed share of right matches, weighted by points.
+
+    Parameters
+    ----------
+    counts
+        (3, 10) sums over all pairs of what `reliability` returned.
+    """
+    points, promised, right = np.asarray(counts, np.float64)  # (10,) each
+    if not points.sum() > 0:
+        raise InputError("no points came; at least one is needed; check the pairs")
+    return float(np.abs(promised - right).sum() / points.sum())

@@ -76,6 +76,7 @@ def test_a_shifted_copy_is_right_and_a_turned_one_is_not(folder: Path, tmp_path:
     assert result["err"]["std"] == pytest.approx(np.std(by_seed))
     assert result["err"]["std"] > 0
     assert result["flips"] is None
+    assert result["calibration_error"] is None
     assert result["model"] is None
 
 
@@ -202,6 +203,23 @@ def test_flips_of_a_mirrored_answer(tmp_path: Path) -> None:
     expected = flipped(alias, drawn.truth, alias, drawn.diameter).mean()
     assert score.flips == pytest.approx(100 * expected)
     assert score.flips > 50
+
+
+def test_a_promise_is_compared_with_the_outcome(tmp_path: Path) -> None:
+    """Three quarters of the points are right and all promise 0.85: a gap of 0.1."""
+    run = bench("generated-human", tmp_path, pairs=1, seeds=(0,), cycle=False)
+    shapes = open_benchmark("generated-human")
+    drawn = benchmark_pair(shapes, 0, sampling="full")
+    indices = drawn.partner.copy()
+    wrong = np.arange(len(indices)) % 4 == 0
+    far = np.linalg.norm(drawn.target - drawn.truth[:, None][wrong], axis=2).argmax(axis=1)
+    indices[wrong] = far
+    sure = Correspondence(indices, len(drawn.target), scores=np.full(len(indices), 0.85))
+    score = score_pair(shapes, drawn, sure, None, seed=0, pair=0, seconds=0.0)
+    result = summarize(run._replace(scores=(score,)))
+    expected = abs(0.85 - np.mean(~wrong))
+    assert result["calibration_error"]["mean"] == pytest.approx(expected)
+    assert expected == pytest.approx(0.1, abs=0.001)
 
 
 def test_results_by_category(tmp_path: Path) -> None:

@@ -148,11 +148,13 @@ def test_predictions_are_made_once(tmp_path: Path) -> None:
     one, two = Shape(np.eye(3)), Shape(2 * np.eye(3))
     weights = np.array([[0.25, 0.75], [1.0, 0.0], [1.5, -0.5]])
     neighbors = np.array([[0, 1], [1, 2], [2, 0]])
-    method = matching([1, 1, 2], neighbors=neighbors, weights=weights)
+    scores = np.array([0.5, 1.0, 0.25])
+    method = matching([1, 1, 2], neighbors=neighbors, weights=weights, scores=scores)
     first = cache.get(method, {"method": "a"}, one, two)
     np.testing.assert_array_equal(first.map.indices, [1, 1, 2])
     np.testing.assert_allclose(first.map.weights, weights)
     np.testing.assert_array_equal(first.map.neighbors, neighbors)
+    np.testing.assert_array_equal(first.map.scores, scores)
     assert first.seconds >= 0
 
     again = cache.get(matching([0, 0, 0]), {"method": "a"}, one, two)

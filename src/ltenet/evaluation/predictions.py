@@ -124,6 +124,8 @@ def _write(path: Path, correspondence: Correspondence, seconds: float) -> None:
     if correspondence.neighbors is not None and correspondence.weights is not None:
         arrays["neighbors"] = correspondence.neighbors.astype(np.int32)
         arrays["weights"] = correspondence.weights.astype(np.float32)
+    if correspondence.scores is not None:
+        arrays["scores"] = correspondence.scores.astype(np.float32)
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(path, force=True) as temporary:
         np.savez_compressed(temporary, **arrays)
@@ -140,6 +142,7 @@ def _read(path: Path, source_size: int, target_size: int) -> Prediction | None:
             target_size=target_size,
             neighbors=arrays.get("neighbors"),
             weights=arrays.get("weights"),
+            scores=arrays.get("scores"),
         )
         seconds = float(arrays["seconds"])
     except (LTENetError, KeyError, TypeError, ValueError):

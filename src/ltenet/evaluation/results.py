@@ -12,7 +12,7 @@ from ltenet import __version__
 from ltenet.evaluation.bench import BenchConfig, BenchRun
 from ltenet.evaluation.provenance import source_commit
 from ltenet.evaluation.scoring import PairScores
-from ltenet.metrics import TOLERANCES, MapError
+from ltenet.metrics import TOLERANCES, MapError, calibration_error
 from ltenet.shape import FloatArray
 
 #: What the figures are measured in.
@@ -26,6 +26,7 @@ UNITS = {
     "cycle": "% of the source's diameter",
     "flips": "% of points taken for their mirror image",
     "geodesic": "% of sqrt(area), along the surface",
+    "calibration_error": "gap between promised and observed share within 5 % of dmax, up to 1",
     "seconds_per_pair": "s",
     "minutes": "of all predictions, one after another",
 }
@@ -64,6 +65,7 @@ def summarize(run: BenchRun) -> dict[str, Any]:
     }
     for name in ("coverage", "cycle", "flips", "geodesic"):
         result[name] = _spread(scores, attrgetter(name))
+    result["calibration_error"] = _calibration(scores)
     result["seconds_per_pair"] = _spread(scores, attrgetter("seconds"))
     for which in ("point", "continuous"):
         result[which] = _errors(scores, which)
@@ -170,6 +172,17 @@ def _spread(scores: Sequence[PairScores], figure: _Figure) -> Spread | None:
         for seed in _seeds(scores)
     ]
     return {"mean": float(np.mean(means)), "std": float(np.std(means))}
+
+
+def _calibration(scores: Sequence[PairScores]) -> Spread | None:
+    """Calibration error over all points of a seed, then mean and spread over the seeds."""
+    counts: dict[int, FloatArray] = {}
+    for score in scores:
+        if score.reliability is None:
+            return None
+        counts[score.seed] = counts.get(score.seed, 0.0) + score.reliability  # (3, 10)
+    errors = [calibration_error(each) for each in counts.values()]
+    return {"mean": float(np.mean(errors)), "std": float(np.std(errors))}
 
 
 def _seeds(scores: Sequence[PairScores]) -> list[int]:

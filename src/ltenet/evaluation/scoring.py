@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
+from ltenet.confidence import RIGHT
 from ltenet.correspondence import Correspondence
 from ltenet.data.diameter import largest_distance
 from ltenet.data.pairs import BenchmarkPair
@@ -16,7 +17,15 @@ from ltenet.errors import InputError
 from ltenet.evaluation.benchmarks import GeneratedBenchmark
 from ltenet.evaluation.coordinates import rigid_motion
 from ltenet.evaluation.geodesics import geodesic_error
-from ltenet.metrics import MapError, coverage, cycle_error, flipped, map_error
+from ltenet.metrics import (
+    MapError,
+    coverage,
+    cycle_error,
+    distances_to_truth,
+    flipped,
+    map_error,
+    reliability,
+)
 from ltenet.shape import FloatArray
 
 BoolArray = NDArray[np.bool_]
@@ -46,6 +55,8 @@ class PairScores(NamedTuple):
         Share of points taken for their mirror image; None without a mirror map.
     geodesic
         Error along the surface, of the square root of the area; None if left out.
+    reliability
+        (3, 10) counts behind the calibration error of the confidence; None without one.
     seconds
         Wall time of the prediction.
     """
@@ -62,6 +73,7 @@ class PairScores(NamedTuple):
     cycle: float | None
     flips: float | None
     geodesic: float | None
+    reliability: FloatArray | None
     seconds: float
 
 
@@ -121,6 +133,7 @@ def score_pair(
         cycle=cycle,
         flips=_flips(shapes, drawn, pair, chosen, known),
         geodesic=_geodesic(shapes, drawn, pair, forth, geodesic, seed) if geodesic else None,
+        reliability=_reliability(drawn, forth, between, known),
         seconds=seconds,
     )
 
@@ -137,6 +150,16 @@ def _flips(
     rotation, shift = rigid_motion(vertices[own], drawn.truth[known])
     mirrored = vertices[shapes.mirror(target)[own]] @ rotation.T + shift  # (P, 3)
     return 100 * float(flipped(chosen, drawn.truth[known], mirrored, drawn.diameter).mean())
+
+
+def _reliability(
+    drawn: BenchmarkPair, forth: Correspondence, between: FloatArray, known: BoolArray
+) -> FloatArray | None:
+    """Count what the calibration error needs, of methods that say how sure they are."""
+    if forth.scores is None:
+        return None
+    distances = distances_to_truth(between, drawn.truth[known])  # (P,)
+    return reliability(forth.scores[known], distances <= RIGHT * drawn.diameter)
 
 
 def _geodesic(
