@@ -223,6 +223,7 @@ def _matched(way: Way, method: Method) -> Candidate:
         source.faces(),
         target.faces(),
         source.graph,
+        target.graph,
     )
     # Points that were chosen on each shape for itself are not the same ones: no need to test that.
     whole = source.complete and target.complete

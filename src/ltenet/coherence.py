@@ -15,7 +15,6 @@ ones on all points, with the nearest targets of each.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
@@ -169,67 +168,46 @@ def refine_coherently(
         Its scores tell how far to trust it. Never worse than the input by `MapScores.energy`.
     """
     config = config or CoherenceConfig()
-    shapes = source_points, target_points, source_features, target_features
-    return refine_with_each(*shapes, config, stiffnesses=(config.stiffness,), graph=graph)[0]
+    points, features = (source_points, target_points), (source_features, target_features)
+    solver = Solver(points, features, config, graph=graph)
+    features = solver.source_features, solver.target_features
+    nearest = solver.source_best.indices[:, 0]  # (N,)
+    input_scores = map_scores(solver.source, solver.target, nearest, features=features)
+    deformed = solver.solve(config.stiffness)  # (N, 3)
+    indices, confidence = solver.assign(deformed)
+    positions = project_onto(solver.target, deformed)  # (N, 3)
+    scores = map_scores(solver.source, solver.target, indices, features=features)
+    accepted = scores.energy <= input_scores.energy
+    if not accepted:
+        indices, positions, scores = nearest, solver.target[nearest], input_scores
+    return CoherentMap(indices, positions, confidence, deformed, scores, input_scores, accepted)
 
 
-@torch.no_grad()
-def refine_with_each(
-    source_points: Tensor,
-    target_points: Tensor,
-    source_features: Tensor,
-    target_features: Tensor,
-    config: CoherenceConfig,
-    *,
-    stiffnesses: Sequence[float],
-    graph: csr_array | None = None,
-) -> list[CoherentMap]:
-    """Refine a map as `refine_coherently` does, once with each stiffness; what is common is shared.
+class Solver:
+    """One pair of shapes on its way; what does not depend on the stiffness is made once.
 
     Parameters
     ----------
-    source_points, target_points, source_features, target_features, config, graph
-        As there, but for the stiffness of the config.
-    stiffnesses
-        How firmly the source bends.
+    points, features
+        (N, 3) and (M, 3), (N, D) and (M, D) of source and target.
+    config, graph
+        As for `refine_coherently`.
     """
-    check_embedded(source_points, target_points, source_features, target_features)
-    source_points, target_points = source_points.detach(), target_points.detach()
-    source_features = source_features.to(source_points.dtype)  # (N, D)
-    target_features = target_features.to(source_points.dtype)  # (M, D)
-    features = source_features, target_features
-    solver = _Solver(source_points, target_points, *features, config, graph)
-    nearest = solver.source_best.indices[:, 0]  # (N,)
-    input_scores = map_scores(source_points, target_points, nearest, features=features)
-    maps = []
-    for stiffness in stiffnesses:
-        deformed = solver.solve(stiffness)  # (N, 3)
-        indices, positions, confidence = solver.assign(deformed)
-        scores = map_scores(source_points, target_points, indices, features=features)
-        accepted = scores.energy <= input_scores.energy
-        if not accepted:
-            indices, positions, scores = nearest, target_points[nearest], input_scores
-        maps.append(
-            CoherentMap(indices, positions, confidence, deformed, scores, input_scores, accepted)
-        )
-    return maps
-
-
-class _Solver:
-    """One pair of shapes on its way."""
 
     def __init__(
         self,
-        source: Tensor,
-        target: Tensor,
-        source_features: Tensor,
-        target_features: Tensor,
+        points: tuple[Tensor, Tensor],
+        features: tuple[Tensor, Tensor],
         config: CoherenceConfig,
-        graph: csr_array | None,
+        *,
+        graph: csr_array | None = None,
     ) -> None:
-        self.source, self.target, self.config = source, target, config  # (N, 3), (M, 3)
-        self.source_features = F.normalize(source_features, dim=1)  # (N, D)
-        self.target_features = F.normalize(target_features, dim=1)  # (M, D)
+        check_embedded(*points, *features)
+        self.source, self.target = source, target = [p.detach() for p in points]  # (N, 3), (M, 3)
+        self.config = config
+        self.source_features, self.target_features = (  # (N, D), (M, D)
+            F.normalize(feature.to(source.dtype), dim=1) for feature in features
+        )
         self.cosines: Tensor | None = None  # (N, M) of small shapes
         if len(source) * len(target) <= BLOCK_ENTRIES:
             self.cosines = self.source_features @ self.target_features.T
@@ -238,8 +216,8 @@ class _Solver:
                 for best in (self.cosines.max(dim=1, keepdim=True), self.cosines.T.max(1, True))
             )
         else:
-            self.source_best = cosine_topk(source_features, target_features, 1)  # (N, 1)
-            self.target_best = cosine_topk(target_features, source_features, 1)  # (M, 1)
+            self.source_best = cosine_topk(self.source_features, self.target_features, 1)  # (N, 1)
+            self.target_best = cosine_topk(self.target_features, self.source_features, 1)  # (M, 1)
         self.source_area, self.target_area = surface_shares(source), surface_shares(target)
         self.floor = torch.full_like(source[:, 0], -config.outlier)  # (N,)
         self.graph = DeformationGraph(source, config.nodes, rigidity=config.rigidity, graph=graph)
@@ -296,8 +274,8 @@ class _Solver:
             rounds=self.config.rounds,
         )
 
-    def assign(self, deformed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Target points (N,), places between them (N, 3) and confidence (N,)."""
+    def assign(self, deformed: Tensor) -> tuple[Tensor, Tensor]:
+        """Target points (N,) of a source bent to (N, 3), and confidence (N,)."""
         sigma = self.config.end_sigma
         plan, indices = self._nearest_plan(deformed, sigma)
         misfit = (deformed - plan.places).norm(dim=1) / (2 * sigma)  # (N,)
@@ -307,8 +285,7 @@ class _Solver:
         confidence = (plan.mass * torch.exp(-misfit.square())).sqrt() * torch.exp(-cycle)  # (N,)
         # Neighbours share their fate: their mean tells good from bad points better than one value.
         neighbors = knn_graph(self.source, min(_CONFIDENCE_NEIGHBORS, len(self.source)))  # (N, k)
-        confidence = confidence[neighbors].mean(dim=1)  # (N,)
-        return indices, project_onto(self.target, deformed), confidence
+        return indices, confidence[neighbors].mean(dim=1)
 
     def _similarity(self, rows: Tensor, columns: Tensor) -> Tensor:
         """Cosines (n, m) over the temperature, less the best that either point could have."""

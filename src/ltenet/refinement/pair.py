@@ -28,8 +28,9 @@ class EmbeddedPair(NamedTuple):
         (N, D) and (M, D) embeddings.
     source_faces, target_faces
         (F, 3) triangles where the points are the vertices of a mesh, else None.
-    source_graph
-        (N, N) which source points are neighbours on the surface; by default the nearest in space.
+    source_graph, target_graph
+        (N, N) and (M, M) which points are neighbours on the surface; by default the nearest in
+        space.
     """
 
     source_points: Tensor
@@ -39,6 +40,7 @@ class EmbeddedPair(NamedTuple):
     source_faces: Tensor | None = None
     target_faces: Tensor | None = None
     source_graph: csr_array | None = None
+    target_graph: csr_array | None = None
 
 
 class RefinedMap(NamedTuple):

@@ -1,0 +1,121 @@
+"""What several deformations agree on: of the source onto the target, and the other way round.
+
+A shape can be bent onto another more or less firmly, and either of the two can be bent. Where the
+features of one shape are misled, say those of hands that touch the feet, those of the other often
+are not. The maps err in different ways, so their geometric median is nearer to the truth than the
+best of them; a map that costs much by its energy has little to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ltenet.coherence import CoherenceConfig, Solver
+from ltenet.map_quality import map_scores
+from ltenet.refinement.pair import EmbeddedPair
+from ltenet.refinement.soft import around, weighted_mean
+
+#: What is missed counts this much more than in the energy: the way in which a shape that is too
+#: firm fails is that it does not reach the end of a limb.
+_UNREACHED = 2.0
+#: What a map may cost more than the best one before its say falls to a third.
+_DEARER = 0.1
+#: Neighbours between which a map is turned round.
+_NEIGHBORS = 10
+#: Rounds towards the geometric median, and the distance below which maps count as equally near.
+_ROUNDS, _NEAR = 10, 1e-3
+
+
+class Bent(NamedTuple):
+    """One deformation as a map of the source.
+
+    Attributes
+    ----------
+    places
+        (N, 3) where the source points belong.
+    cost
+        Energy of the map in the direction in which it was bent, and more for what it missed.
+    """
+
+    places: Tensor
+    cost: float
+
+
+class Agreement(NamedTuple):
+    """What the deformations agree on.
+
+    Attributes
+    ----------
+    places
+        (N, 3) where the source points belong.
+    indices
+        (N,) target points.
+    confidence
+        (N,) from 0, nothing on the target fits, to 1.
+    """
+
+    places: Tensor
+    indices: Tensor
+    confidence: Tensor
+
+
+def agree(
+    pair: EmbeddedPair, config: CoherenceConfig, stiffnesses: Sequence[float]
+) -> Agreement | None:
+    """Bend both shapes, with each stiffness, and find the agreement; None if nothing was finite.
+
+    Parameters
+    ----------
+    pair
+        Points and features of both shapes.
+    config
+        How they are bent, but for the stiffness.
+    stiffnesses
+        How firmly.
+    """
+    source, target = pair.source_points, pair.target_points  # (N, 3), (M, 3)
+    features = pair.source_features, pair.target_features  # (N, D), (M, D)
+    forth = Solver((source, target), features, config, graph=pair.source_graph)
+    back = Solver((target, source), features[::-1], config, graph=pair.target_graph)
+    maps = []
+    for stiffness in stiffnesses:
+        bent = forth.solve(stiffness)  # (N, 3)
+        maps.append(Bent(bent, _cost(forth, bent)))
+        bent = back.solve(stiffness)  # (M, 3)
+        turned_round = weighted_mean(target, around(source, bent, _NEIGHBORS))  # (N, 3)
+        maps.append(Bent(turned_round, _cost(back, bent)))
+    maps = [bent for bent in maps if torch.isfinite(bent.places).all()]
+    if not maps:
+        return None
+    places = geometric_median(maps)  # (N, 3)
+    return Agreement(places, *forth.assign(places))
+
+
+def geometric_median(maps: Sequence[Bent]) -> Tensor:
+    """(N, 3) the places whose distances from those of all maps, weighted by cost, are least."""
+    places = torch.stack([bent.places for bent in maps])  # (m, N, 3)
+    costs = torch.tensor([bent.cost for bent in maps]).to(places)  # (m,)
+    say = torch.exp((costs.min() - costs) / _DEARER)[:, None]  # (m, 1)
+    weights = say.expand(places.shape[:2])  # (m, N)
+    for _ in range(_ROUNDS):  # by Weiszfeld
+        median = (weights[..., None] * places).sum(dim=0) / weights.sum(dim=0)[:, None]  # (N, 3)
+        weights = say / ((places - median).norm(dim=2) + _NEAR)  # (m, N)
+    return median
+
+
+def _cost(solver: Solver, bent: Tensor) -> float:
+    """Cost of the map that the solver makes of a bent shape."""
+    if not torch.isfinite(bent).all():
+        return float("inf")
+    indices, _ = solver.assign(bent)
+    scores = map_scores(
+        solver.source,
+        solver.target,
+        indices,
+        features=(solver.source_features, solver.target_features),
+    )
+    return scores.energy + _UNREACHED * scores.missed
