@@ -84,11 +84,12 @@ def agree(
     maps = []
     for stiffness in stiffnesses:
         bent = forth.solve(stiffness)  # (N, 3)
-        maps.append(Bent(bent, _cost(forth, bent)))
+        if torch.isfinite(bent).all():
+            maps.append(Bent(bent, _cost(forth, bent)))
         bent = back.solve(stiffness)  # (M, 3)
-        turned_round = weighted_mean(target, around(source, bent, _NEIGHBORS))  # (N, 3)
-        maps.append(Bent(turned_round, _cost(back, bent)))
-    maps = [bent for bent in maps if torch.isfinite(bent.places).all()]
+        if torch.isfinite(bent).all():
+            turned_round = weighted_mean(target, around(source, bent, _NEIGHBORS))  # (N, 3)
+            maps.append(Bent(turned_round, _cost(back, bent)))
     if not maps:
         return None
     places = geometric_median(maps)  # (N, 3)
@@ -109,8 +110,6 @@ def geometric_median(maps: Sequence[Bent]) -> Tensor:
 
 def _cost(solver: Solver, bent: Tensor) -> float:
     """Cost of the map that the solver makes of a bent shape."""
-    if not torch.isfinite(bent).all():
-        return float("inf")
     indices, _ = solver.assign(bent)
     scores = map_scores(
         solver.source,
