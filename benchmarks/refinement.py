@@ -1,9 +1,10 @@
-"""How much refinement gains on generated pairs; four tables.
+"""How much refinement gains on generated pairs; five tables.
 
     python -m benchmarks.refinement --table methods --json
 
 - ``methods``: each method from the features of the weights, with independent samples (each shape
   drawn by itself, by vertex or by area at random) and with shared ones (the same vertices).
+- ``agreement``: the deformations of `coherent` one by one, and what they agree on.
 - ``repair``: each method that needs no features, from a known map with defects: every third match
   drawn at random, every match off by about 0.05, or the upper part of the source unmatched.
 - ``soft``: where the mean of the ten nearest features lies, for several kinds of weights.
@@ -38,6 +39,8 @@ from ltenet.metrics import accuracy, distances_to_truth
 from ltenet.model import LTENet
 from ltenet.neighbors import TopK, cosine_topk
 from ltenet.refinement import METHODS, EmbeddedPair, Method, refine, refine_pair
+from ltenet.refinement.coherent import CONFIG, STIFFNESSES
+from ltenet.refinement.consensus import bent_back, bent_forth, geometric_median, solvers
 from ltenet.refinement.soft import by_likeness, weighted_mean
 from ltenet.transforms import TransformConfig, neighborhoods
 
@@ -89,6 +92,25 @@ def compare(model: LTENet, options: argparse.Namespace) -> dict[str, Any]:
                 )
     names = (*ERRORS, "accepted", "seconds")
     return {name: mean_of(names, values) for name, values in rows.items()}
+
+
+def agreement(model: LTENet, options: argparse.Namespace) -> dict[str, Any]:
+    """Figures of each deformation by itself and of their agreement, on independent samples."""
+    rows: dict[str, list[list[float]]] = {}
+    for pair in draw(options, *PROTOCOLS[0]):
+        embedded = embed(model, pair)
+        forth, back = solvers(embedded, CONFIG)
+        maps = {}
+        for stiffness in STIFFNESSES:
+            maps[f"source bent, stiffness {stiffness:g}"] = bent_forth(forth, stiffness)
+            maps[f"target bent, stiffness {stiffness:g}"] = bent_back(back, stiffness)
+        finite = {name: bent for name, bent in maps.items() if bent is not None}
+        places = {name: bent.places for name, bent in finite.items()}
+        places["least cost"] = min(finite.values(), key=lambda bent: bent.cost).places
+        places["agreement"] = geometric_median(list(finite.values()))
+        for name, found in places.items():
+            rows.setdefault(name, []).append(scored(found.numpy(), pair))
+    return {name: mean_of(ERRORS, values) for name, values in rows.items()}
 
 
 def recognise(model: LTENet, options: argparse.Namespace) -> dict[str, Any]:
@@ -174,6 +196,7 @@ def mean_of(names: tuple[str, ...], values: list[list[float]]) -> dict[str, floa
 
 TABLES: dict[str, Callable[[LTENet, argparse.Namespace], dict[str, Any]]] = {
     "methods": compare,
+    "agreement": agreement,
     "repair": repair,
     "soft": soften,
     "same-points": recognise,

@@ -77,23 +77,42 @@ def agree(
     stiffnesses
         How firmly.
     """
-    source, target = pair.source_points, pair.target_points  # (N, 3), (M, 3)
-    features = pair.source_features, pair.target_features  # (N, D), (M, D)
-    forth = Solver((source, target), features, config, graph=pair.source_graph)
-    back = Solver((target, source), features[::-1], config, graph=pair.target_graph)
-    maps = []
-    for stiffness in stiffnesses:
-        bent = forth.solve(stiffness)  # (N, 3)
-        if torch.isfinite(bent).all():
-            maps.append(Bent(bent, _cost(forth, bent)))
-        bent = back.solve(stiffness)  # (M, 3)
-        if torch.isfinite(bent).all():
-            turned_round = weighted_mean(target, around(source, bent, _NEIGHBORS))  # (N, 3)
-            maps.append(Bent(turned_round, _cost(back, bent)))
+    forth, back = solvers(pair, config)
+    maps = [
+        bent
+        for stiffness in stiffnesses
+        for bent in (bent_forth(forth, stiffness), bent_back(back, stiffness))
+        if bent is not None
+    ]
     if not maps:
         return None
     places = geometric_median(maps)  # (N, 3)
     return Agreement(places, *forth.assign(places))
+
+
+def solvers(pair: EmbeddedPair, config: CoherenceConfig) -> tuple[Solver, Solver]:
+    """Prepare to bend the source onto the target, and the target onto the source."""
+    points = pair.source_points, pair.target_points  # (N, 3), (M, 3)
+    features = pair.source_features, pair.target_features  # (N, D), (M, D)
+    return (
+        Solver(points, features, config, graph=pair.source_graph),
+        Solver(points[::-1], features[::-1], config, graph=pair.target_graph),
+    )
+
+
+def bent_forth(solver: Solver, stiffness: float) -> Bent | None:
+    """Bend the source onto the target; None if that is not finite."""
+    bent = solver.solve(stiffness)  # (N, 3)
+    return Bent(bent, _cost(solver, bent)) if torch.isfinite(bent).all() else None
+
+
+def bent_back(solver: Solver, stiffness: float) -> Bent | None:
+    """Bend the target onto the source, and read off where the source belongs."""
+    bent = solver.solve(stiffness)  # (M, 3)
+    if not torch.isfinite(bent).all():
+        return None
+    soft = around(solver.target, bent, _NEIGHBORS)  # (N, k)
+    return Bent(weighted_mean(solver.source, soft), _cost(solver, bent))
 
 
 def geometric_median(maps: Sequence[Bent]) -> Tensor:
