@@ -49,27 +49,6 @@ def bench(words: Sequence[str], results: Path) -> str | None:
     return "\n".join([markdown_table(heads, rows), *remarks(found)])
 
 
-def compare(words: Sequence[str], results: Path) -> str | None:
-    """Several methods on one set each: ``compare peers-*``."""
-    parts = []
-    for path in matching(words, results / "bench"):
-        content = read(path)
-        done = [row for row in content["rows"] if "missing" not in row]
-        if not done:
-            continue
-        heads = ["method", *(head for head, _ in FIGURES)]
-        rows = [[method_name(row), *figures(row)] for row in done]
-        rows += [
-            [row["method"], row["missing"], *["-"] * (len(FIGURES) - 1)]
-            for row in content["rows"]
-            if "missing" in row
-        ]
-        title = f"{set_name(done[0])}, {content['sampling']} samples, {done[0]['pairs']} pairs"
-        parts += [f"**{title}** (`{content['command']}`)", "", markdown_table(heads, rows)]
-        parts += [*remarks(done), ""]
-    return "\n".join(parts).rstrip("\n") if parts else None
-
-
 def leak(words: Sequence[str], results: Path) -> str | None:
     """Shared beside independent samples, where both were measured: ``leak faust-* tosca-*``."""
     found = read_bench(words, results)
@@ -145,7 +124,6 @@ def one_figure(words: Sequence[str], results: Path) -> str | None:
 #: What a mark may ask for.
 KINDS = {
     "bench": bench,
-    "compare": compare,
     "leak": leak,
     "paper": paper,
     "verdicts": verdicts,

@@ -36,7 +36,7 @@ class Bench(NamedTuple):
     words: tuple[str, ...]
 
 
-def benches(peer_pairs: int) -> list[Bench]:
+def benches() -> list[Bench]:
     """All of them, the most important first."""
     found = []
     for refine in ("none", "coherent"):
@@ -59,17 +59,6 @@ def benches(peer_pairs: int) -> list[Bench]:
     for name, model in SETS.items():
         words = (*_own(name, model, "full", "coherent").words, "--pairs", str(FULL))
         found.append(Bench(f"full-{name}-{model}", (*words, "--seeds", "0")))
-    for sampling in ("shared", "independent"):
-        found += [
-            Bench(
-                f"peers-{name}-{sampling}",
-                (
-                    *(name, "--method", "all", "--model", model, "--sampling", sampling),
-                    *("--pairs", str(peer_pairs), "--no-cycle"),
-                ),
-            )
-            for name, model in SETS.items()
-        ]
     return found
 
 
@@ -84,7 +73,6 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder of the sets; LTENET_DATA by default")
     parser.add_argument("--only", default="*", help="pattern of names")
     parser.add_argument("--pairs", type=int, help="a random part of the pairs")
-    parser.add_argument("--peer-pairs", type=int, default=20, help="the same with all peers")
     parser.add_argument("--seeds", default="0,1,2", help="sampling seeds")
     parser.add_argument("--workers", type=int, default=0, help="processes")
     parser.add_argument("--paper", action="store_true", help="the paper's experiments instead")
@@ -126,13 +114,13 @@ def _chosen(options: argparse.Namespace) -> list[tuple[str, Path, list[str]]]:
     else:
         folder = options.results / "bench"
         found = [
-            # Some have numbers of pairs and seeds of their own: peers take up to a minute a pair.
+            # Some have numbers of pairs and seeds of their own.
             (
                 name,
                 folder,
                 ["bench", *words, *_unless(pairs, words), *_unless(seeds, words), *common],
             )
-            for name, words in benches(options.peer_pairs)
+            for name, words in benches()
         ]
     return [item for item in found if fnmatch(item[0], options.only)]
 
