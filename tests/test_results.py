@@ -154,7 +154,7 @@ def test_what_is_not_measured_stays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("<!-- results: best -->x<!-- /results -->", "one of bench, compare"),
+        ("<!-- results: best -->x<!-- /results -->", "one of bench, leak"),
         ("<!-- results: bench x -->", "without its end"),
     ],
 )
