@@ -24,7 +24,7 @@ from ltenet.files import atomic_path
 
 RESULTS = Path(__file__).parents[1] / "results"
 #: Pairs of each set that are also matched turned at random, and of whole meshes.
-PART, FULL = 50, 20
+PART, FULL = 30, 20
 #: Sets, and the weights that suit them.
 SETS = {"faust": "human", "shrec19": "human", "tosca": "animal"}
 
