@@ -68,7 +68,7 @@ def holds_same_points(task: Task) -> bool:
         return wanted
     if len(pair.source_points) != len(pair.target_points):
         return False
-    config = replace(CONFIG, stiffness=10.0)
+    config = replace(CONFIG, stiffness=10.0)  # one map between the firm and the soft will do
     bent = refine_coherently(*pair[:4], config, graph=pair.source_graph).deformed  # (N, 3)
     likeness = Likeness(pair.source_features, pair.target_features)
     return matched_same_points(likeness, pair.source_points, pair.target_points, bent) is not None

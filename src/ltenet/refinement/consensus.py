@@ -1,9 +1,8 @@
 """What several deformations agree on: of the source onto the target, and the other way round.
 
-A shape can be bent onto another more or less firmly, and either of the two can be bent. Where the
-features of one shape are misled, say those of hands that touch the feet, those of the other often
-are not. The maps err in different ways, so their geometric median is nearer to the truth than the
-best of them; a map that costs much by its energy has little to say.
+A shape can be bent onto another more or less firmly, and either of the two can be bent. The maps
+err in different ways, so their geometric median is nearer to the truth than the best of them; a map
+that costs much by its energy has little to say.
 """
 
 from __future__ import annotations
