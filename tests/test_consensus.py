@@ -17,13 +17,13 @@ from tests.creature import bent, body, embedded
 
 def test_the_majority_wins() -> None:
     here, there = torch.zeros(1, 3), torch.ones(1, 3)
-    maps = [Bent(here, 1.0), Bent(here, 1.0), Bent(there, 1.0)]
+    maps = [Bent(here, 1.0, here), Bent(here, 1.0, here), Bent(there, 1.0, there)]
     torch.testing.assert_close(geometric_median(maps), here, atol=2e-3, rtol=0)
 
 
 def test_a_dear_map_has_little_say() -> None:
     here, there = torch.zeros(1, 3), torch.ones(1, 3)
-    maps = [Bent(here, 0.5), Bent(there, 1.0), Bent(there, 1.0)]
+    maps = [Bent(here, 0.5, here), Bent(there, 1.0, there), Bent(there, 1.0, there)]
     torch.testing.assert_close(geometric_median(maps), here, atol=2e-3, rtol=0)
 
 
@@ -31,7 +31,7 @@ def test_a_dear_map_has_little_say() -> None:
 def test_the_median_is_the_nearest_place_to_all(seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
     places = torch.randn(4, 1, 3, generator=generator, dtype=torch.float64)
-    found = geometric_median([Bent(place, 0.0) for place in places])
+    found = geometric_median([Bent(place, 0.0, place) for place in places])
 
     def total(place: torch.Tensor) -> float:
         return float((places[:, 0] - torch.as_tensor(place)).norm(dim=1).sum())

@@ -7,6 +7,8 @@ the map, because the partner of each is only near to where it belongs.
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -30,7 +32,7 @@ _BLOCK = 1 << 14
 #: of the diameter, and 0.50 to 0.77 for other points.
 _CONSTELLATION, _SAME = 7, 0.47
 #: Positional bandwidth.
-_SIGMA = 0.02
+SIGMA = 0.02
 #: Neighbours that foretell a point in polishing, and how firmly their linear map keeps to a
 #: rotation.
 _SURROUNDING, _FIRMNESS = 12, 0.3
@@ -82,7 +84,7 @@ def matched_same_points(
     deformed
         (N, 3) the source bent onto the target.
     """
-    indices = assign(likeness, deformed, target, sigma=_SIGMA)  # (N,)
+    indices = assign(likeness, deformed, target)  # (N,)
     return indices if hold_same_points(source, target[indices]) else None
 
 
@@ -106,6 +108,13 @@ class Likeness:
         self.source_best = cosine_topk(source_features, target_features, 1).scores[:, 0]  # (N,)
         self.target_best = cosine_topk(target_features, source_features, 1).scores[:, 0]  # (M,)
 
+    def turned(self) -> Likeness:
+        """Exchange source and target."""
+        turned = copy(self)
+        turned.source, turned.target = self.target, self.source
+        turned.source_best, turned.target_best = self.target_best, self.source_best
+        return turned
+
     def all_pairs(self) -> Tensor:
         """Score all pairs: (N, M)."""
         best = torch.maximum(self.source_best[:, None], self.target_best)  # (N, M)
@@ -124,7 +133,7 @@ class Likeness:
 
 
 def assign(
-    likeness: Likeness, places: Tensor, target: Tensor, *, sigma: float, share: float = 1.0
+    likeness: Likeness, places: Tensor, target: Tensor, *, sigma: float = SIGMA, share: float = 1.0
 ) -> Tensor:
     """One-to-one map (N,) by likeness and by distance from where the source was bent to.
 
@@ -221,7 +230,7 @@ def polish(
         trust = _trust(constellation_misfit(source, images) / _DOUBT)  # (N,)
         places, misfit = foretold(source, images, trust, neighbors)
         places, _ = foretold(source, images, _trust(misfit / _SURPRISE), neighbors)
-        indices = assign(likeness, places, target, sigma=_SIGMA, share=_LIKENESS)
+        indices = assign(likeness, places, target, sigma=SIGMA, share=_LIKENESS)
     return indices
 
 

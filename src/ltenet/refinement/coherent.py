@@ -10,9 +10,15 @@ from dataclasses import replace
 
 from torch import Tensor
 
-from ltenet.assignment import Likeness, assign, matched_same_points, polish
+from ltenet.assignment import (
+    Likeness,
+    assign,
+    hold_same_points,
+    matched_same_points,
+    polish,
+)
 from ltenet.coherence import CoherenceConfig, refine_coherently
-from ltenet.refinement.consensus import agree
+from ltenet.refinement.consensus import Agreement, agree
 from ltenet.refinement.nearest import keep
 from ltenet.refinement.pair import Proposal, Task
 
@@ -29,34 +35,35 @@ def bend(task: Task) -> Proposal:
     agreed = agree(task.pair, config or CONFIG, stiffnesses)
     if agreed is None:
         return keep(task)
-    same, indices = match_one_to_one(task, agreed.places)
+    same, indices = match_one_to_one(task, agreed)
     if same and task.improves(indices):
         return Proposal(indices, confidence=agreed.confidence, same_points=True)
     return Proposal(agreed.indices, agreed.places, agreed.confidence)
 
 
-def match_one_to_one(task: Task, deformed: Tensor) -> tuple[bool, Tensor]:
+def match_one_to_one(task: Task, agreed: Agreement) -> tuple[bool, Tensor]:
     """Whether both clouds hold the same points, and which is which (N,) if so.
 
     Parameters
     ----------
     task
         With "auto", shapes of one size are tested; see `assignment`.
-    deformed
-        (N, 3) the source bent onto the target.
+    agreed
+        Where the source belongs on the target.
     """
     pair, wanted = task.pair, task.options.one_to_one
     source, target = pair.source_points, pair.target_points
     if wanted is False or (wanted == "auto" and len(source) != len(target)):
         return False, task.start
     likeness = Likeness(pair.source_features, pair.target_features)
-    if wanted == "auto":
-        found = matched_same_points(likeness, source, target, deformed)
-        if found is None:
-            return False, task.start
-        indices = found  # (N,)
+    if agreed.bent_target is None or len(source) != len(target):
+        indices = assign(likeness, agreed.places, target)  # (N,)
     else:
-        indices = assign(likeness, deformed, target, sigma=0.02)  # (N,)
+        # Parts that touch on the one shape may lie apart on the other: what is right on the first
+        # to within a hair's breadth may be wrong by a body's length on the second.
+        indices = assign(likeness.turned(), agreed.bent_target, source).argsort()  # (N,)
+    if wanted == "auto" and not hold_same_points(source, target[indices]):
+        return False, task.start
     polished = polish(likeness, source, target, indices)  # (N,)
     return True, min(indices, polished, key=lambda found: task.scores(found).energy)
 

@@ -38,10 +38,13 @@ class Bent(NamedTuple):
         (N, 3) where the source points belong.
     cost
         Energy of the map in the direction in which it was bent, and more for what it missed.
+    bent
+        (N, 3) or (M, 3) the shape that was bent.
     """
 
     places: Tensor
     cost: float
+    bent: Tensor
 
 
 class Agreement(NamedTuple):
@@ -55,11 +58,14 @@ class Agreement(NamedTuple):
         (N,) target points.
     confidence
         (N,) from 0, nothing on the target fits, to 1.
+    bent_target
+        (M, 3) the target bent onto the source, where that cost less than the other way; else None.
     """
 
     places: Tensor
     indices: Tensor
     confidence: Tensor
+    bent_target: Tensor | None
 
 
 def agree(
@@ -77,16 +83,15 @@ def agree(
         How firmly.
     """
     forth, back = solvers(pair, config)
-    maps = [
-        bent
-        for stiffness in stiffnesses
-        for bent in (bent_forth(forth, stiffness), bent_back(back, stiffness))
-        if bent is not None
-    ]
+    there = [bent for s in stiffnesses if (bent := bent_forth(forth, s)) is not None]
+    back_here = [bent for s in stiffnesses if (bent := bent_back(back, s)) is not None]
+    maps = there + back_here
     if not maps:
         return None
     places = geometric_median(maps)  # (N, 3)
-    return Agreement(places, *forth.assign(places))
+    cheapest = min(maps, key=lambda bent: bent.cost)
+    turned = any(cheapest is bent for bent in back_here)
+    return Agreement(places, *forth.assign(places), cheapest.bent if turned else None)
 
 
 def solvers(pair: EmbeddedPair, config: CoherenceConfig) -> tuple[Solver, Solver]:
@@ -102,7 +107,7 @@ def solvers(pair: EmbeddedPair, config: CoherenceConfig) -> tuple[Solver, Solver
 def bent_forth(solver: Solver, stiffness: float) -> Bent | None:
     """Bend the source onto the target; None if that is not finite."""
     bent = solver.solve(stiffness)  # (N, 3)
-    return Bent(bent, _cost(solver, bent)) if torch.isfinite(bent).all() else None
+    return Bent(bent, _cost(solver, bent), bent) if torch.isfinite(bent).all() else None
 
 
 def bent_back(solver: Solver, stiffness: float) -> Bent | None:
@@ -111,7 +116,7 @@ def bent_back(solver: Solver, stiffness: float) -> Bent | None:
     if not torch.isfinite(bent).all():
         return None
     soft = around(solver.target, bent, _NEIGHBORS)  # (N, k)
-    return Bent(weighted_mean(solver.source, soft), _cost(solver, bent))
+    return Bent(weighted_mean(solver.source, soft), _cost(solver, bent), bent)
 
 
 def geometric_median(maps: Sequence[Bent]) -> Tensor:
