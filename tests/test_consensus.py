@@ -10,8 +10,9 @@ from scipy.optimize import minimize
 
 from ltenet.coherence import CoherenceConfig, refine_coherently
 from ltenet.refinement import EmbeddedPair
-from ltenet.refinement.coherent import CONFIG, STIFFNESSES
-from ltenet.refinement.consensus import Bent, agree, geometric_median
+from ltenet.refinement.coherent import CONFIG, STIFFNESSES, match_one_to_one
+from ltenet.refinement.consensus import Agreement, Bent, agree, geometric_median
+from ltenet.refinement.pair import Options, Task
 from tests.creature import bent, body, embedded
 
 
@@ -54,6 +55,33 @@ def test_both_ways_are_better_than_one() -> None:
     assert error < error_once
     assert agreed.indices.shape == agreed.confidence.shape == (400,)
     assert ((agreed.confidence >= 0) & (agreed.confidence <= 1)).all()
+
+
+def test_the_target_counts_as_bent_where_that_cost_less() -> None:
+    source, rest = body(300, 0), body(300, 1)
+    features = embedded(source, noise=0.5, seed=2), embedded(rest, noise=0.5, seed=3)
+    pair = EmbeddedPair(source, bent(rest), *features)
+    swapped = EmbeddedPair(bent(rest), source, *features[::-1])
+    forth, back = (agree(one, CONFIG, STIFFNESSES) for one in (pair, swapped))
+    assert forth is not None
+    assert back is not None
+    # What is bent is the same shape, whichever of the two is called the target.
+    assert (forth.bent_target is None) != (back.bent_target is None)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_equal_points_are_assigned_by_the_shape_that_was_bent(turned: bool) -> None:
+    source = body(200, 0)
+    order = torch.randperm(200, generator=torch.Generator().manual_seed(1))  # (N,)
+    target = bent(source)[order]  # (N, 3)
+    nothing = torch.zeros(200, 3)
+    features = torch.ones(200, 8)  # no help
+    task = Task(EmbeddedPair(source, target, features, features), None, Options())
+    places, bent_target = (nothing, source[order]) if turned else (bent(source), None)
+    agreed = Agreement(places, task.start, torch.ones(200), bent_target)
+    same, indices = match_one_to_one(task, agreed)
+    assert same
+    assert torch.equal(order[indices], torch.arange(200))
 
 
 def test_nothing_finite_is_no_agreement(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -292,6 +292,14 @@ def test_large_shapes_are_assigned_by_shortlists() -> None:
     assert len(chosen.unique()) == 4500
 
 
+def test_turned_likeness_exchanges_source_and_target() -> None:
+    generator = torch.Generator().manual_seed(3)
+    features = torch.randn(7, 5, generator=generator), torch.randn(9, 5, generator=generator)
+    forth, back = Likeness(*features), Likeness(*features[::-1])
+    torch.testing.assert_close(forth.turned().all_pairs(), back.all_pairs())
+    torch.testing.assert_close(forth.all_pairs(), back.turned().all_pairs())
+
+
 # --- Optimal transport -------------------------------------------------------------------------
 
 

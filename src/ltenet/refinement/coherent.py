@@ -10,13 +10,7 @@ from dataclasses import replace
 
 from torch import Tensor
 
-from ltenet.assignment import (
-    Likeness,
-    assign,
-    hold_same_points,
-    matched_same_points,
-    polish,
-)
+from ltenet.assignment import Likeness, assign, hold_same_points, matched_same_points, polish
 from ltenet.coherence import CoherenceConfig, refine_coherently
 from ltenet.refinement.consensus import Agreement, agree
 from ltenet.refinement.nearest import keep
