@@ -125,6 +125,33 @@ def test_commands(results: Path) -> None:
     assert "ltenet bench faust  # commit abc" in filled("commands faust-shared", results)
 
 
+def test_time_and_memory(tmp_path: Path) -> None:
+    runs = [{"points": 1000, "seconds": 1.234, "peak_gb": 0.5}]
+    pair = {
+        "points": 1024, "pairs": 5, "ratio": 9.1,
+        "seconds": {"ltenet": 1.2, "pycpd": 11.0}, "err_percent": {"ltenet": 1.6, "pycpd": 11.2},
+    }  # fmt: skip
+    both = {"ltenet": 0.5, "reference": 10.0}
+    core = {
+        "embed_ratio": 20.0, "embed_ratio_to_products": 15.0, "encoder_train_ratio": 20.0,
+        "step_ratio": 20.0, "step_memory_ratio": 0.05,
+        "seconds": {"embed": both, "encoder_train": both, "step": both},
+        "step_peak_bytes": {"ltenet": 5e8, "reference": 1e10},
+        "setting": {"encoder_shapes": 8, "step_pairs": 4, "threads": 2},
+        "versions": {"torch": "2.13.0"},
+    }  # fmt: skip
+    (tmp_path / "speed").mkdir()
+    for name, content in {"scale": {"runs": runs}, "matching": pair, "compute": core}.items():
+        (tmp_path / "speed" / f"{name}.json").write_text(json.dumps(content))
+    assert "| 1,000 | 1.23 s | 0.50 GB |" in filled("speed scale", tmp_path)
+    matching = filled("speed matching", tmp_path)
+    assert "| `ltenet.match` | 1.2 s | 1.60 |" in matching
+    assert "9.1 times faster" in matching
+    compute = filled("speed compute", tmp_path)
+    assert "| embed one shape | 0.5 s | 10 s | 20 (15 to a reference" in compute
+    assert "| its peak memory | 0.50 GB | 10.00 GB | 0.05 |" in compute
+
+
 def test_verdicts(results: Path) -> None:
     found = conclusions({"design": json.loads((results / "paper" / "design.json").read_text())})
     assert [(line.claim, line.verdict) for line in found] == [
@@ -177,7 +204,7 @@ def test_results_say_where_they_come_from() -> None:
         content = json.loads(path.read_text(encoding="utf-8"))
         first = next(row for row in content.get("rows", [content]) if "missing" not in row)
         commit = content.get("commit") or first.get("commit")
-        assert content["command"].startswith("ltenet "), path.name
+        assert content["command"].startswith(("ltenet ", "python -m benchmarks.")), path.name
         assert re.fullmatch(r"[0-9a-f]{12}(-changed)?", commit or ""), (
             f"{path.name} is of no commit"
         )

@@ -15,6 +15,7 @@ from ltenet.evaluation.comparison import cell
 from ltenet.evaluation.paper.plan import SETTINGS
 from ltenet.evaluation.paper.tables import plain_table, table, told
 from tools.conclusions import conclusions
+from tools.speed_tables import SPEED, markdown_table
 
 SETS = {"faust": "FAUST 80-99", "shrec19": "SHREC'19", "tosca": "TOSCA"}
 MAPS = {"none": "nearest neighbour", "coherent": "refined", "ot": "optimal transport"}
@@ -118,7 +119,13 @@ def one_figure(words: Sequence[str], results: Path) -> str | None:
     value: Any = read(path)
     for word in words[1:]:
         value = value[int(word)] if isinstance(value, list) else value[word]
-    return cell(value, several=False) if isinstance(value, dict) else f"{value:g}"
+    return cell(value, several=False) if isinstance(value, dict) else f"{value:.3g}"
+
+
+def speed(words: Sequence[str], results: Path) -> str | None:
+    """Time and memory: ``speed compute``, ``speed matching`` or ``speed scale``."""
+    path = results / "speed" / f"{words[0]}.json"
+    return SPEED[words[0]](read(path)) if path.is_file() else None
 
 
 #: What a mark may ask for.
@@ -128,6 +135,7 @@ KINDS = {
     "paper": paper,
     "verdicts": verdicts,
     "commands": commands,
+    "speed": speed,
     "figure": one_figure,
 }
 
@@ -182,9 +190,3 @@ def remarks(found: Sequence[dict[str, Any]]) -> list[str]:
     """Lines that must stand beside figures, each once."""
     told_once = dict.fromkeys((set_name(r), r["remark"]) for r in found if r.get("remark"))
     return [line for name, text in told_once for line in ("", f"{name}: {text}.")]
-
-
-def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Write a table in Markdown."""
-    lines = ["| " + " | ".join(cells) + " |" for cells in (heads, *rows)]
-    return "\n".join([lines[0], "|" + "---|" * len(heads), *lines[1:]])

@@ -3,6 +3,7 @@
     python -m tools.run_benchmarks --data DIR --list
     python -m tools.run_benchmarks --data DIR --only 'faust-*' --workers 2
     python -m tools.run_benchmarks --data DIR --paper --minutes 10 --pairs 40
+    python -m tools.run_benchmarks --speed        # on a machine that does nothing else
     python -m tools.results_page
 
 What is done already is skipped, and every prediction and training is kept: after an interrupt the
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ltenet.evaluation.paper.experiments import EXPERIMENTS
+from ltenet.evaluation.provenance import source_commit
 from ltenet.files import atomic_path
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -27,6 +29,10 @@ RESULTS = Path(__file__).parents[1] / "results"
 PART, FULL = 30, 20
 #: Sets, and the weights that suit them.
 SETS = {"faust": "human", "shrec19": "human", "tosca": "animal"}
+
+
+#: Benchmarks of time and memory, `python -m benchmarks.NAME`.
+SPEED = ("compute", "shapes", "matching", "scale")
 
 
 class Bench(NamedTuple):
@@ -76,6 +82,7 @@ def main() -> None:
     parser.add_argument("--seeds", default="0,1,2", help="sampling seeds")
     parser.add_argument("--workers", type=int, default=0, help="processes")
     parser.add_argument("--paper", action="store_true", help="the paper's experiments instead")
+    parser.add_argument("--speed", action="store_true", help="time and memory instead")
     parser.add_argument("--minutes", type=float, default=2.0, help="time of each training of these")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder to write to")
     parser.add_argument("--list", action="store_true", help="only list them, and whether done")
@@ -83,18 +90,22 @@ def main() -> None:
     failed = []
     for name, folder, words in _chosen(options):
         path = folder / f"{name}.json"
-        command = [sys.executable, "-m", "ltenet", *words]
-        print(f"{'done' if path.exists() else 'to do'}: {name}: ltenet {' '.join(words)}")
+        print(f"{'done' if path.exists() else 'to do'}: {name}: {' '.join(words)}", flush=True)
         if path.exists() or options.list:
             continue
         folder.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, "-m", *words]
         finished = subprocess.run(command, stdout=subprocess.PIPE, text=True)
         if finished.returncode == 130:
             raise SystemExit(130)
         if finished.returncode:
             failed.append(name)
         elif not path.exists():  # `ltenet paper` has written it
-            compact = json.dumps(json.loads(finished.stdout)) + "\n"  # curves are long
+            result = json.loads(finished.stdout)
+            if options.speed:
+                command_line = f"python -m {' '.join(words)}"
+                result = {"command": command_line, "commit": source_commit()} | result
+            compact = json.dumps(result) + "\n"  # curves are long
             with atomic_path(path) as temporary:
                 temporary.write_text(compact, encoding="utf-8", newline="\n")
     if failed:
@@ -107,10 +118,14 @@ def _chosen(options: argparse.Namespace) -> list[tuple[str, Path, list[str]]]:
     common = [*data, "--workers", str(options.workers), "--json"]
     seeds = ["--seeds", options.seeds]
     pairs = [] if options.pairs is None else ["--pairs", str(options.pairs)]
-    if options.paper:
+    if options.speed:
+        folder = options.results / "speed"
+        found = [(name, folder, [f"benchmarks.{name}", "--json"]) for name in SPEED]
+        found[-1][2].extend(["--plot", str(folder / "scale.png")])
+    elif options.paper:
         folder = options.results / "paper"
         more = ["-o", str(folder), "--minutes", str(options.minutes), *pairs, *seeds, *common]
-        found = [(name, folder, ["paper", name, *more]) for name in EXPERIMENTS]
+        found = [(name, folder, ["ltenet", "paper", name, *more]) for name in EXPERIMENTS]
     else:
         folder = options.results / "bench"
         found = [
@@ -118,7 +133,14 @@ def _chosen(options: argparse.Namespace) -> list[tuple[str, Path, list[str]]]:
             (
                 name,
                 folder,
-                ["bench", *words, *_unless(pairs, words), *_unless(seeds, words), *common],
+                [
+                    "ltenet",
+                    "bench",
+                    *words,
+                    *_unless(pairs, words),
+                    *_unless(seeds, words),
+                    *common,
+                ],
             )
             for name, words in benches()
         ]
