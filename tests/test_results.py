@@ -11,8 +11,9 @@ import pytest
 
 from tools import results_page
 from tools.conclusions import CHECKS, conclusions
+from tools.generated_tables import TABLES
 from tools.results_page import ROOT, pages, rewritten
-from tools.run_benchmarks import benches
+from tools.run_benchmarks import REFINEMENT, SPEED, benches
 
 
 def spread(mean: float, std: float = 0.0) -> dict[str, float]:
@@ -143,13 +144,57 @@ def test_time_and_memory(tmp_path: Path) -> None:
     (tmp_path / "speed").mkdir()
     for name, content in {"scale": {"runs": runs}, "matching": pair, "compute": core}.items():
         (tmp_path / "speed" / f"{name}.json").write_text(json.dumps(content))
-    assert "| 1,000 | 1.23 s | 0.50 GB |" in filled("speed scale", tmp_path)
-    matching = filled("speed matching", tmp_path)
+    assert "| 1,000 | 1.23 s | 0.50 GB |" in filled("generated speed scale", tmp_path)
+    matching = filled("generated speed matching", tmp_path)
     assert "| `ltenet.match` | 1.2 s | 1.60 |" in matching
     assert "9.1 times faster" in matching
-    compute = filled("speed compute", tmp_path)
+    compute = filled("generated speed compute", tmp_path)
     assert "| embed one shape | 0.5 s | 10 s | 20 (15 to a reference" in compute
     assert "| its peak memory | 0.50 GB | 10.00 GB | 0.05 |" in compute
+
+
+def test_refinement(tmp_path: Path) -> None:
+    row = {"err_percent": 1.626, "acc_1": 37.94, "acc_5": 98.4, "accepted": 1.0, "seconds": 1.1}
+    protocols = {f"{sampling}: ot": row for sampling in ("independent", "shared")}
+    taken = {
+        f"{sampling}, {by}, noise {noise}": {"taken": 5.0 * (sampling == "shared")}
+        for sampling in ("shared", "independent")
+        for by in ("vertex", "area")
+        for noise in (0, 0.005, 0.01)
+    }
+    same = {"figures": taken, "what": "human", "pairs": 5, "points": 1024}
+    folder = tmp_path / "refinement"
+    folder.mkdir()
+    contents: dict[str, dict[str, Any]] = {
+        "methods": {"methods": ["ot"], "figures": protocols},
+        "soft": {"figures": {"nearest": row}},
+        "repair": {"figures": {"off: before": row, "off: ot": row}},
+        "agreement-human": {"figures": {"agreement": row}},
+        "agreement-animal": {"figures": {"agreement": row}},
+        "same-points-human": same,
+        "same-points-human-256": same | {"points": 256},
+    }
+    for name, content in contents.items():
+        (folder / f"{name}.json").write_text(json.dumps(content))
+    lacking = "<!-- results: generated refinement same-points --><!-- /results -->"
+    assert rewritten(lacking, tmp_path)[1] == ["generated refinement same-points"]
+    (folder / "same-points-animal.json").write_text(json.dumps(same | {"what": "animal"}))
+    cells = "1.63 | 37.9 | 98.4"
+    assert f"| `ot` | {cells} | {cells} | 1.1 |" in filled("generated refinement methods", tmp_path)
+    assert f"| nearest | {cells} |" in filled("generated refinement soft", tmp_path)
+    assert "| off | 1.63 | 1.63 |" in filled("generated refinement repair", tmp_path)
+    assert f"| agreement | {cells} | {cells} |" in filled(
+        "generated refinement agreement", tmp_path
+    )
+    points = filled("generated refinement same-points", tmp_path)
+    assert "| animals, 1,024 points | 10 of 10 | 10 of 10 | 10 of 10 | 0 of 30 |" in points
+
+
+def test_every_table_is_measured_by_the_tool() -> None:
+    measured = {"speed": SPEED, "refinement": REFINEMENT}
+    for folder, tables in TABLES.items():
+        names = {bench.name for bench in measured[folder]}
+        assert all(set(table.names) <= names for table in tables.values())
 
 
 def test_verdicts(results: Path) -> None:

@@ -15,7 +15,7 @@ from ltenet.evaluation.comparison import cell
 from ltenet.evaluation.paper.plan import SETTINGS
 from ltenet.evaluation.paper.tables import plain_table, table, told
 from tools.conclusions import conclusions
-from tools.speed_tables import SPEED, markdown_table
+from tools.generated_tables import TABLES, markdown_table
 
 SETS = {"faust": "FAUST 80-99", "shrec19": "SHREC'19", "tosca": "TOSCA"}
 MAPS = {"none": "nearest neighbour", "coherent": "refined", "ot": "optimal transport"}
@@ -122,10 +122,12 @@ def one_figure(words: Sequence[str], results: Path) -> str | None:
     return cell(value, several=False) if isinstance(value, dict) else f"{value:.3g}"
 
 
-def speed(words: Sequence[str], results: Path) -> str | None:
-    """Time and memory: ``speed compute``, ``speed matching`` or ``speed scale``."""
-    path = results / "speed" / f"{words[0]}.json"
-    return SPEED[words[0]](read(path)) if path.is_file() else None
+def generated(words: Sequence[str], results: Path) -> str | None:
+    """Make a table of our own benchmarks, which need no data: ``generated speed scale``."""
+    folder, name = words
+    table = TABLES[folder][name]
+    paths = [results / folder / f"{part}.json" for part in table.names]
+    return table.make(*map(read, paths)) if all(path.is_file() for path in paths) else None
 
 
 #: What a mark may ask for.
@@ -135,7 +137,7 @@ KINDS = {
     "paper": paper,
     "verdicts": verdicts,
     "commands": commands,
-    "speed": speed,
+    "generated": generated,
     "figure": one_figure,
 }
 

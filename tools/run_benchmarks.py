@@ -3,6 +3,7 @@
     python -m tools.run_benchmarks --data DIR --list
     python -m tools.run_benchmarks --data DIR --only 'faust-*' --workers 2
     python -m tools.run_benchmarks --data DIR --paper --minutes 10 --pairs 40
+    python -m tools.run_benchmarks --refinement   # on generated shapes
     python -m tools.run_benchmarks --speed        # on a machine that does nothing else
     python -m tools.results_page
 
@@ -31,10 +32,6 @@ PART, FULL = 30, 20
 SETS = {"faust": "human", "shrec19": "human", "tosca": "animal"}
 
 
-#: Benchmarks of time and memory, `python -m benchmarks.NAME`.
-SPEED = ("compute", "shapes", "matching", "scale")
-
-
 class Bench(NamedTuple):
     """One command, and the file of its result."""
 
@@ -42,8 +39,24 @@ class Bench(NamedTuple):
     words: tuple[str, ...]
 
 
+#: Time and memory: `python -m benchmarks.NAME`.
+SPEED = tuple(Bench(name, ()) for name in ("compute", "shapes", "matching", "scale"))
+_ANIMALS = ("--what", "animal", "--weights", "animal")
+#: What refinement gains on generated shapes: `python -m benchmarks.refinement --table ...`.
+REFINEMENT = (
+    Bench("methods", ("methods",)),
+    Bench("soft", ("soft",)),
+    Bench("repair", ("repair", "--pairs", "4")),
+    Bench("agreement-human", ("agreement", "--pairs", "24")),
+    Bench("agreement-animal", ("agreement", "--pairs", "24", *_ANIMALS)),
+    Bench("same-points-human", ("same-points", "--pairs", "8")),
+    Bench("same-points-human-256", ("same-points", "--pairs", "5", "--points", "256")),
+    Bench("same-points-animal", ("same-points", "--pairs", "5", *_ANIMALS)),
+)
+
+
 def benches() -> list[Bench]:
-    """All of them, the most important first."""
+    """All that need the evaluation data, the most important first."""
     found = []
     for refine in ("none", "coherent"):
         for sampling in ("shared", "independent"):
@@ -82,6 +95,7 @@ def main() -> None:
     parser.add_argument("--seeds", default="0,1,2", help="sampling seeds")
     parser.add_argument("--workers", type=int, default=0, help="processes")
     parser.add_argument("--paper", action="store_true", help="the paper's experiments instead")
+    parser.add_argument("--refinement", action="store_true", help="gains on generated shapes")
     parser.add_argument("--speed", action="store_true", help="time and memory instead")
     parser.add_argument("--minutes", type=float, default=2.0, help="time of each training of these")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder to write to")
@@ -102,7 +116,7 @@ def main() -> None:
             failed.append(name)
         elif not path.exists():  # `ltenet paper` has written it
             result = json.loads(finished.stdout)
-            if options.speed:
+            if "command" not in result:
                 command_line = f"python -m {' '.join(words)}"
                 result = {"command": command_line, "commit": source_commit()} | result
             compact = json.dumps(result) + "\n"  # curves are long
@@ -120,8 +134,12 @@ def _chosen(options: argparse.Namespace) -> list[tuple[str, Path, list[str]]]:
     pairs = [] if options.pairs is None else ["--pairs", str(options.pairs)]
     if options.speed:
         folder = options.results / "speed"
-        found = [(name, folder, [f"benchmarks.{name}", "--json"]) for name in SPEED]
+        found = [(name, folder, [f"benchmarks.{name}", "--json"]) for name, _ in SPEED]
         found[-1][2].extend(["--plot", str(folder / "scale.png")])
+    elif options.refinement:
+        folder = options.results / "refinement"
+        table = ["benchmarks.refinement", "--json", "--table"]
+        found = [(name, folder, [*table, *words]) for name, words in REFINEMENT]
     elif options.paper:
         folder = options.results / "paper"
         more = ["-o", str(folder), "--minutes", str(options.minutes), *pairs, *seeds, *common]

@@ -1,0 +1,165 @@
+"""Tables of what `python -m benchmarks.NAME --json` printed, as Markdown.
+
+`TABLES` names the results that each table is made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+Result = dict[str, Any]
+_ERRORS = ("err_percent", "acc_1", "acc_5")
+_HEADS = ("err, % of dmax", "acc 1 %", "acc 5 %")
+
+
+def compute(result: Result) -> str:
+    """Compare the core with a plain reference."""
+    seconds, setting = result["seconds"], result["setting"]
+    products = f"{result['embed_ratio_to_products']:.0f} to a reference by matrix products"
+    cases = (
+        ("embed one shape", "embed", f"{result['embed_ratio']:.0f} ({products})"),
+        (
+            f"train the encoder, {setting['encoder_shapes']} shapes",
+            "encoder_train",
+            f"{result['encoder_train_ratio']:.0f}",
+        ),
+        (
+            f"a whole training step, {setting['step_pairs']} pairs",
+            "step",
+            f"{result['step_ratio']:.0f}",
+        ),
+    )
+    rows = [
+        [label, *(f"{seconds[key][who]:.3g} s" for who in ("ltenet", "reference")), ratio]
+        for label, key, ratio in cases
+    ]
+    peaks = [f"{result['step_peak_bytes'][who] / 1e9:.2f} GB" for who in ("ltenet", "reference")]
+    rows.append(["its peak memory", *peaks, f"{result['step_memory_ratio']:.2f}"])
+    threads, torch = setting["threads"], result["versions"]["torch"]
+    return "\n".join(
+        [
+            markdown_table(["", "ltenet", "reference", "ratio"], rows),
+            "",
+            f"Medians, {threads} threads, torch {torch}.",
+        ]
+    )
+
+
+def matching(result: Result) -> str:
+    """Compare the whole pipeline with deformable registration."""
+    rows = [
+        [name, f"{result['seconds'][key]:.2g} s", f"{result['err_percent'][key]:.2f}"]
+        for name, key in (("`ltenet.match`", "ltenet"), ("pycpd, 100 iterations", "pycpd"))
+    ]
+    heads = [f"{result['points']:,} points", "a pair", "err, % of dmax"]
+    told = f"Median of {result['pairs']} generated pairs; {result['ratio']:.1f} times faster."
+    return "\n".join([markdown_table(heads, rows), "", told])
+
+
+def scale(result: Result) -> str:
+    """Show how matching grows."""
+    rows = [
+        [f"{run['points']:,}", f"{run['seconds']:.3g} s", f"{run['peak_gb']:.2f} GB"]
+        for run in result["runs"]
+    ]
+    return markdown_table(["points of each shape", "time", "peak memory"], rows)
+
+
+def methods(result: Result) -> str:
+    """Compare the methods of refinement under both protocols."""
+    figures = result["figures"]
+    samplings = ("independent", "shared")
+    rows = []
+    for name in result["methods"]:
+        both = [figures[f"{sampling}: {name}"] for sampling in samplings]
+        seconds = sum(one["seconds"] for one in both) / len(both)
+        rows.append(
+            [f"`{name}`", *(cell for one in both for cell in errors(one)), f"{seconds:.2g}"]
+        )
+    heads = [f"{sampling}: {head}" for sampling in samplings for head in _HEADS]
+    return markdown_table(["method", *heads, "seconds"], rows)
+
+
+def soft(result: Result) -> str:
+    """Compare the weights of soft partners."""
+    rows = [[name, *errors(row)] for name, row in result["figures"].items()]
+    return markdown_table(["weights", *_HEADS], rows)
+
+
+def repair(result: Result) -> str:
+    """Show how far each method repairs known defects."""
+    errors_of: dict[str, dict[str, float]] = {}
+    for name, row in result["figures"].items():
+        defect, method = name.split(": ")
+        errors_of.setdefault(defect, {})[method] = row["err_percent"]
+    heads = list(next(iter(errors_of.values())))
+    rows = [[name, *(f"{row[head]:.3g}" for head in heads)] for name, row in errors_of.items()]
+    return markdown_table(["defect", *heads], rows)
+
+
+def agreement(*results: Result) -> str:
+    """Compare single deformations with what they agree on."""
+    human, animal = (one["figures"] for one in results)
+    rows = [[name, *errors(human[name]), *errors(animal[name])] for name in human]
+    heads = [f"{what}: {head}" for what in ("humans", "animals") for head in _HEADS]
+    return markdown_table(["map", *heads], rows)
+
+
+def same_points(*results: Result) -> str:
+    """Count the pairs that were taken for the same points."""
+    rows = []
+    for result in results:
+        taken: dict[str, list[float]] = {}
+        for name, row in result["figures"].items():
+            sampling, _, noise = name.split(", ")
+            kind = noise if sampling == "shared" else "apart"
+            taken.setdefault(kind, []).append(row["taken"])
+        rows.append(
+            [
+                f"{result['what']}s, {result['points']:,} points",
+                *(f"{sum(n):.0f} of {len(n) * result['pairs']}" for n in taken.values()),
+            ]
+        )
+    heads = ["the same points", "with noise 0.005", "with noise 0.01", "drawn apart, any noise"]
+    return markdown_table(["pairs", *heads], rows)
+
+
+# --- parts ---------------------------------------------------------------------------------------
+
+
+def errors(row: dict[str, float]) -> list[str]:
+    """Cells of mean error and shares."""
+    return [f"{row[_ERRORS[0]]:.2f}", *(f"{row[key]:.1f}" for key in _ERRORS[1:])]
+
+
+def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Write a table in Markdown."""
+    lines = ["| " + " | ".join(cells) + " |" for cells in (heads, *rows)]
+    return "\n".join([lines[0], "|" + "---|" * len(heads), *lines[1:]])
+
+
+class Table(NamedTuple):
+    """How a table is made, and of which results."""
+
+    make: Callable[..., str]
+    names: tuple[str, ...]
+
+
+#: By the folder of their results, and by name.
+TABLES = {
+    "speed": {
+        "compute": Table(compute, ("compute",)),
+        "matching": Table(matching, ("matching",)),
+        "scale": Table(scale, ("scale",)),
+    },
+    "refinement": {
+        "methods": Table(methods, ("methods",)),
+        "soft": Table(soft, ("soft",)),
+        "repair": Table(repair, ("repair",)),
+        "agreement": Table(agreement, ("agreement-human", "agreement-animal")),
+        "same-points": Table(
+            same_points, ("same-points-human", "same-points-human-256", "same-points-animal")
+        ),
+    },
+}
