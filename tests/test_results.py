@@ -180,7 +180,9 @@ def test_refinement(tmp_path: Path) -> None:
     assert rewritten(lacking, tmp_path)[1] == ["generated refinement same-points"]
     (folder / "same-points-animal.json").write_text(json.dumps(same | {"what": "animal"}))
     cells = "1.63 | 37.9 | 98.4"
-    assert f"| `ot` | {cells} | {cells} | 1.1 |" in filled("generated refinement methods", tmp_path)
+    assert f"| `ot` | {cells} | {cells} | 1.10 |" in filled(
+        "generated refinement methods", tmp_path
+    )
     assert f"| nearest | {cells} |" in filled("generated refinement soft", tmp_path)
     assert "| off | 1.63 | 1.63 |" in filled("generated refinement repair", tmp_path)
     assert f"| agreement | {cells} | {cells} |" in filled(

@@ -75,7 +75,7 @@ def methods(result: Result) -> str:
         both = [figures[f"{sampling}: {name}"] for sampling in samplings]
         seconds = sum(one["seconds"] for one in both) / len(both)
         rows.append(
-            [f"`{name}`", *(cell for one in both for cell in errors(one)), f"{seconds:.2g}"]
+            [f"`{name}`", *(cell for one in both for cell in errors(one)), f"{seconds:.2f}"]
         )
     heads = [f"{sampling}: {head}" for sampling in samplings for head in _HEADS]
     return markdown_table(["method", *heads, "seconds"], rows)
@@ -94,7 +94,7 @@ def repair(result: Result) -> str:
         defect, method = name.split(": ")
         errors_of.setdefault(defect, {})[method] = row["err_percent"]
     heads = list(next(iter(errors_of.values())))
-    rows = [[name, *(f"{row[head]:.3g}" for head in heads)] for name, row in errors_of.items()]
+    rows = [[name, *(f"{row[head]:#.3g}" for head in heads)] for name, row in errors_of.items()]
     return markdown_table(["defect", *heads], rows)
 
 
