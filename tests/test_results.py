@@ -120,6 +120,7 @@ def test_the_paper_beside_ours(results: Path) -> None:
 def test_a_number_in_a_sentence(results: Path) -> None:
     assert filled("figure bench/faust-shared acc 0.01", results) == "43.9"
     assert filled("figure bench/faust-shared pairs", results) == "40"
+    assert filled("figure paper/design rows human:cross shared acc_1", results) == "15.0"
 
 
 def test_commands(results: Path) -> None:

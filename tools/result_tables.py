@@ -112,13 +112,17 @@ def commands(words: Sequence[str], results: Path) -> str | None:
 
 
 def one_figure(words: Sequence[str], results: Path) -> str | None:
-    """One number inside a sentence: ``figure bench/faust-shared-human-none acc 0.01``."""
+    """One number inside a sentence: ``figure bench/faust-shared-human-none acc 0.01``.
+
+    A row of an experiment goes by setting and label: ``figure paper/main rows animal:DPC shared
+    acc_1``, with _ for spaces.
+    """
     path = results / f"{words[0]}.json"
     if not path.is_file():
         return None
     value: Any = read(path)
     for word in words[1:]:
-        value = value[int(word)] if isinstance(value, list) else value[word]
+        value = _row(value, word) if isinstance(value, list) else value[word]
     return cell(value, several=False) if isinstance(value, dict) else f"{value:.3g}"
 
 
@@ -128,6 +132,13 @@ def generated(words: Sequence[str], results: Path) -> str | None:
     table = TABLES[folder][name]
     paths = [results / folder / f"{part}.json" for part in table.names]
     return table.make(*map(read, paths)) if all(path.is_file() for path in paths) else None
+
+
+def _row(rows: Sequence[dict[str, Any]], name: str) -> dict[str, Any]:
+    """Find a row by number, or by setting and label."""
+    if name.isdigit():
+        return rows[int(name)]
+    return next(row for row in rows if f"{row['setting']}:{row['label']}".replace(" ", "_") == name)
 
 
 #: What a mark may ask for.
