@@ -23,6 +23,7 @@ from ltenet.assignment import (
     foretold,
     hold_same_points,
     polish,
+    polish_in_turns,
     shortlist_assignment,
 )
 from ltenet.coherence import CoherenceConfig
@@ -255,6 +256,30 @@ def test_polishing_mends_what_a_rough_assignment_exchanged() -> None:
     polished = polish(likeness, source, target, wrong)
     assert (wrong == truth).float().mean() == pytest.approx(0.8)
     assert (polished == truth).float().mean() > 0.95
+
+
+def test_polishing_in_turns_never_raises_the_energy() -> None:
+    source = body(300, 0)
+    order = torch.randperm(300, generator=torch.Generator().manual_seed(1))
+    truth = order.argsort()
+    target = bent(source)[order]
+    likeness = Likeness(torch.ones(300, 4), torch.ones(300, 4))
+    wrong = truth.clone()
+    exchanged = torch.arange(0, 300, 4)
+    wrong[exchanged] = truth[exchanged.roll(1)]
+
+    def energy(found: Tensor) -> float:
+        seen.append(float((found != truth).float().mean()))
+        return seen[-1]
+
+    seen: list[float] = []
+    polished = polish_in_turns(likeness, source, target, wrong, energy=energy)
+    assert (polished != truth).float().mean() == min(seen) < 0.05
+    # An energy that nothing lowers leaves the map as it was, after one turn from either side.
+    seen.clear()
+    kept = polish_in_turns(likeness, source, target, truth, energy=energy)
+    assert torch.equal(kept, truth)
+    assert len(seen) == 3
 
 
 # --- Assignment --------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ the map, because the partner of each is only near to where it belongs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 
 import numpy as np
@@ -231,6 +232,45 @@ def polish(
         places, misfit = foretold(source, images, trust, neighbors)
         places, _ = foretold(source, images, _trust(misfit / _SURPRISE), neighbors)
         indices = assign(likeness, places, target, sigma=SIGMA, share=_LIKENESS)
+    return indices
+
+
+def polish_in_turns(
+    likeness: Likeness,
+    source: Tensor,
+    target: Tensor,
+    indices: Tensor,
+    *,
+    energy: Callable[[Tensor], float],
+    most: int = 6,
+) -> Tensor:
+    """Polish a one-to-one map (N,) between clouds of one size from either side, in turns.
+
+    What touches on one shape and lies apart on the other is told apart by the neighbours on the
+    latter alone.
+
+    Parameters
+    ----------
+    likeness, source, target, indices
+        See `polish`.
+    energy
+        How bad such a map is; a turn that does not lower it does not count, and two of them end it.
+    most
+        Turns at the most.
+    """
+    turned, cost, idle = likeness.turned(), energy(indices), 0
+    for turn in range(most):
+        if turn % 2:
+            found = polish(turned, target, source, indices.argsort()).argsort()  # (N,)
+        else:
+            found = polish(likeness, source, target, indices)  # (N,)
+        found_cost = energy(found)
+        if found_cost < cost:
+            indices, cost, idle = found, found_cost, 0
+        else:
+            idle += 1
+        if idle == 2:
+            break
     return indices
 
 

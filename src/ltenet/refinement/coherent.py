@@ -10,8 +10,16 @@ from dataclasses import replace
 
 from torch import Tensor
 
-from ltenet.assignment import Likeness, assign, hold_same_points, matched_same_points, polish
+from ltenet.assignment import (
+    Likeness,
+    assign,
+    hold_same_points,
+    matched_same_points,
+    polish,
+    polish_in_turns,
+)
 from ltenet.coherence import CoherenceConfig, refine_coherently
+from ltenet.map_quality import map_scores
 from ltenet.refinement.consensus import Agreement, agree
 from ltenet.refinement.nearest import keep
 from ltenet.refinement.pair import Proposal, Task
@@ -58,8 +66,20 @@ def match_one_to_one(task: Task, agreed: Agreement) -> tuple[bool, Tensor]:
         indices = assign(likeness.turned(), agreed.bent_target, source).argsort()  # (N,)
     if wanted == "auto" and not hold_same_points(source, target[indices]):
         return False, task.start
-    polished = polish(likeness, source, target, indices)  # (N,)
-    return True, min(indices, polished, key=lambda found: task.scores(found).energy)
+    if len(source) != len(target):
+        polished = polish(likeness, source, target, indices)  # (N,)
+        return True, min(indices, polished, key=lambda found: task.scores(found).energy)
+
+    def energy(found: Tensor) -> float:
+        back = map_scores(
+            target,
+            source,
+            found.argsort(),
+            features=(pair.target_features, pair.source_features),
+        )
+        return task.scores(found).energy + back.energy
+
+    return True, polish_in_turns(likeness, source, target, indices, energy=energy)
 
 
 def holds_same_points(task: Task) -> bool:
