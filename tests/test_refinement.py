@@ -22,6 +22,7 @@ from ltenet.assignment import (
     constellation_misfit,
     foretold,
     hold_same_points,
+    inverse,
     polish,
     polish_in_turns,
     shortlist_assignment,
@@ -315,6 +316,16 @@ def test_large_shapes_are_assigned_by_shortlists() -> None:
     chosen = assign(Likeness(features, features), moved, source[order], sigma=0.02)
     assert (chosen == order.argsort()).float().mean() > 0.99
     assert len(chosen.unique()) == 4500
+
+
+@given(st.permutations(range(8)), st.integers(0, 7), st.integers(0, 7))
+def test_the_inverse_of_an_assignment_is_one(order: list[int], first: int, second: int) -> None:
+    indices = torch.tensor(order)
+    assert torch.equal(inverse(indices), indices.argsort())
+    indices[first] = indices[second]  # a target for two sources
+    back = inverse(indices)
+    assert sorted(back.tolist()) == list(range(8))
+    assert int((indices[back] != torch.arange(8)).sum()) == int(first != second)
 
 
 def test_turned_likeness_exchanges_source_and_target() -> None:

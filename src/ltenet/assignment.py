@@ -33,7 +33,7 @@ _BLOCK = 1 << 14
 #: of the diameter, and 0.50 to 0.77 for other points.
 _CONSTELLATION, _SAME = 7, 0.47
 #: Positional bandwidth.
-SIGMA = 0.02
+_SIGMA = 0.02
 #: Neighbours that foretell a point in polishing, and how firmly their linear map keeps to a
 #: rotation.
 _SURROUNDING, _FIRMNESS = 12, 0.3
@@ -134,7 +134,7 @@ class Likeness:
 
 
 def assign(
-    likeness: Likeness, places: Tensor, target: Tensor, *, sigma: float = SIGMA, share: float = 1.0
+    likeness: Likeness, places: Tensor, target: Tensor, *, sigma: float = _SIGMA, share: float = 1.0
 ) -> Tensor:
     """One-to-one map (N,) by likeness and by distance from where the source was bent to.
 
@@ -158,6 +158,19 @@ def assign(
     scores = share * likeness.of_pairs(rows, columns) - squares / (2 * sigma**2)  # (E,)
     nearest = nearest_points(places, target, 1).indices[:, 0]  # (N,)
     return shortlist_assignment(rows, columns, scores, rest=nearest)
+
+
+def inverse(indices: Tensor) -> Tensor:
+    """Turn a one-to-one map (N,) between clouds of one size round.
+
+    Shortlists may leave a target to two sources; the one that is left over then takes a target that
+    nobody has.
+    """
+    own = torch.arange(len(indices), device=indices.device)  # (N,)
+    back = torch.full_like(indices, -1)  # (N,)
+    back[indices] = own
+    back[back < 0] = own[back[indices] != own]
+    return back
 
 
 def best_assignment(scores: Tensor) -> Tensor:
@@ -231,7 +244,7 @@ def polish(
         trust = _trust(constellation_misfit(source, images) / _DOUBT)  # (N,)
         places, misfit = foretold(source, images, trust, neighbors)
         places, _ = foretold(source, images, _trust(misfit / _SURPRISE), neighbors)
-        indices = assign(likeness, places, target, sigma=SIGMA, share=_LIKENESS)
+        indices = assign(likeness, places, target, share=_LIKENESS)
     return indices
 
 
@@ -261,7 +274,7 @@ def polish_in_turns(
     turned, cost, idle = likeness.turned(), energy(indices), 0
     for turn in range(most):
         if turn % 2:
-            found = polish(turned, target, source, indices.argsort()).argsort()  # (N,)
+            found = inverse(polish(turned, target, source, inverse(indices)))  # (N,)
         else:
             found = polish(likeness, source, target, indices)  # (N,)
         found_cost = energy(found)

@@ -14,6 +14,7 @@ from ltenet.assignment import (
     Likeness,
     assign,
     hold_same_points,
+    inverse,
     matched_same_points,
     polish,
     polish_in_turns,
@@ -63,7 +64,7 @@ def match_one_to_one(task: Task, agreed: Agreement) -> tuple[bool, Tensor]:
     else:
         # Parts that touch on the one shape may lie apart on the other: what is right on the first
         # to within a hair's breadth may be wrong by a body's length on the second.
-        indices = assign(likeness.turned(), agreed.bent_target, source).argsort()  # (N,)
+        indices = inverse(assign(likeness.turned(), agreed.bent_target, source))  # (N,)
     if wanted == "auto" and not hold_same_points(source, target[indices]):
         return False, task.start
     if len(source) != len(target):
@@ -74,7 +75,7 @@ def match_one_to_one(task: Task, agreed: Agreement) -> tuple[bool, Tensor]:
         back = map_scores(
             target,
             source,
-            found.argsort(),
+            inverse(found),
             features=(pair.target_features, pair.source_features),
         )
         return task.scores(found).energy + back.energy
