@@ -43,6 +43,7 @@ LAYERS = [
     "map_quality",
     "coherence",
     "assignment",
+    "polishing",
     "data",
     "training",
     "soft_maps",

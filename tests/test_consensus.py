@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from ltenet.coherence import CoherenceConfig, refine_coherently
+from ltenet.deformation import DeformationGraph
 from ltenet.refinement import EmbeddedPair
 from ltenet.refinement.coherent import CONFIG, STIFFNESSES, match_one_to_one
 from ltenet.refinement.consensus import Agreement, Bent, agree, geometric_median
@@ -78,7 +79,8 @@ def test_equal_points_are_assigned_by_the_shape_that_was_bent(turned: bool) -> N
     features = torch.ones(200, 8)  # no help
     task = Task(EmbeddedPair(source, target, features, features), None, Options())
     places, bent_target = (nothing, source[order]) if turned else (bent(source), None)
-    agreed = Agreement(places, task.start, torch.ones(200), bent_target)
+    graph = DeformationGraph(target if turned else source, 40, rigidity=0.1)
+    agreed = Agreement(places, task.start, torch.ones(200), bent_target, graph)
     same, indices = match_one_to_one(task, agreed)
     assert same
     assert torch.equal(order[indices], torch.arange(200))

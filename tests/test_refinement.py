@@ -20,16 +20,15 @@ from ltenet.assignment import (
     assign,
     best_assignment,
     constellation_misfit,
-    foretold,
     hold_same_points,
     inverse,
-    polish,
-    polish_in_turns,
     shortlist_assignment,
 )
 from ltenet.coherence import CoherenceConfig
+from ltenet.deformation import DeformationGraph
 from ltenet.errors import InputError, UsageError
 from ltenet.neighbors import knn_graph
+from ltenet.polishing import follow, foretold, polish, polish_in_turns
 from ltenet.refinement import METHODS, EmbeddedPair, Method, RefinedMap, refine_pair
 from ltenet.refinement.linear import fit_linear
 from ltenet.refinement.optimal_transport import _dense_plan, _sparse_plan
@@ -257,6 +256,29 @@ def test_polishing_mends_what_a_rough_assignment_exchanged() -> None:
     polished = polish(likeness, source, target, wrong)
     assert (wrong == truth).float().mean() == pytest.approx(0.8)
     assert (polished == truth).float().mean() > 0.95
+
+
+def test_a_bent_shape_tells_touching_hands_apart() -> None:
+    # Two arms that meet in an arch, and the same ones stretched out side by side.
+    generator = torch.Generator().manual_seed(0)
+    along = torch.rand(400, generator=generator)  # (N,) from the shoulder to the finger tips
+    across = 0.02 * torch.randn(400, 2, generator=generator)  # (N, 2)
+    side = torch.ones(400)
+    side[200:] = -1.0
+    angle = 1.55 * along  # the hands end a hair's breadth from each other
+    radius = 0.5 + across[:, 0]
+    arch = torch.stack([side * radius * angle.cos(), radius * angle.sin(), across[:, 1]], dim=1)
+    apart = torch.stack([side * (0.5 + across[:, 0]), 0.775 * along, across[:, 1]], dim=1)
+    truth = torch.arange(400)
+    wrong = truth.clone()
+    hands = torch.nonzero(along > 0.8)[:, 0]  # (h,) of either arm
+    wrong[hands] = hands[torch.randperm(len(hands), generator=generator)]
+    graph = DeformationGraph(apart, 40, rigidity=0.1)
+    found = follow(graph, arch, wrong)
+    exchanged = side[found] != side
+    assert (side[wrong] != side).sum() > 30
+    assert exchanged.sum() < 8
+    assert (arch[found] - arch).norm(dim=1).mean() < 0.5 * (arch[wrong] - arch).norm(dim=1).mean()
 
 
 def test_polishing_in_turns_never_raises_the_energy() -> None:

@@ -7,7 +7,6 @@ the map, because the partner of each is only near to where it belongs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 
 import numpy as np
@@ -34,14 +33,6 @@ _BLOCK = 1 << 14
 _CONSTELLATION, _SAME = 7, 0.47
 #: Positional bandwidth.
 _SIGMA = 0.02
-#: Neighbours that foretell a point in polishing, and how firmly their linear map keeps to a
-#: rotation.
-_SURROUNDING, _FIRMNESS = 12, 0.3
-#: Misfit of its constellation, and distance from where it was foretold, at which a match counts a
-#: third.
-_DOUBT, _SURPRISE = 0.4, 0.5
-#: Weight of the likeness of features, against position, once constellations have been seen.
-_LIKENESS = 0.5
 
 
 def constellation_misfit(source: Tensor, images: Tensor) -> Tensor:
@@ -134,14 +125,19 @@ class Likeness:
 
 
 def assign(
-    likeness: Likeness, places: Tensor, target: Tensor, *, sigma: float = _SIGMA, share: float = 1.0
+    likeness: Likeness | None,
+    places: Tensor,
+    target: Tensor,
+    *,
+    sigma: float = _SIGMA,
+    share: float = 1.0,
 ) -> Tensor:
     """One-to-one map (N,) by likeness and by distance from where the source was bent to.
 
     Parameters
     ----------
     likeness
-        Of the features.
+        Of the features; None to go by distance alone.
     places
         (N, 3) the source on the target.
     target
@@ -153,9 +149,13 @@ def assign(
     """
     if max(len(places), len(target)) <= DENSE_POINTS:
         scores = squared_distances(places, target).mul_(-0.5 / sigma**2)  # (N, M)
-        return best_assignment(scores.add_(likeness.all_pairs(), alpha=share))
+        if likeness is not None:
+            scores.add_(likeness.all_pairs(), alpha=share)
+        return best_assignment(scores)
     rows, columns, squares = near_pairs(places, target)  # (E,) each
-    scores = share * likeness.of_pairs(rows, columns) - squares / (2 * sigma**2)  # (E,)
+    scores = squares * (-0.5 / sigma**2)  # (E,)
+    if likeness is not None:
+        scores += share * likeness.of_pairs(rows, columns)
     nearest = nearest_points(places, target, 1).indices[:, 0]  # (N,)
     return shortlist_assignment(rows, columns, scores, rest=nearest)
 
@@ -227,103 +227,3 @@ def near_pairs(places: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         torch.cat([there.indices.flatten(), other.flatten()]),
         torch.cat([there.squares.flatten(), back.squares.flatten()]),
     )
-
-
-def polish(
-    likeness: Likeness, source: Tensor, target: Tensor, indices: Tensor, *, rounds: int = 4
-) -> Tensor:
-    """Improve a one-to-one map (N,): let the matches around each point tell where it belongs.
-
-    Each round foretells every point from its neighbours, those that fit each other before others,
-    and assigns again. The point's own match has no say: a wrong one would defend itself.
-    """
-    count = min(_SURROUNDING + 1, len(source))
-    neighbors = knn_graph(source, count)[:, 1:]  # (N, k)
-    for _ in range(rounds):
-        images = target[indices]  # (N, 3)
-        trust = _trust(constellation_misfit(source, images) / _DOUBT)  # (N,)
-        places, misfit = foretold(source, images, trust, neighbors)
-        places, _ = foretold(source, images, _trust(misfit / _SURPRISE), neighbors)
-        indices = assign(likeness, places, target, share=_LIKENESS)
-    return indices
-
-
-def polish_in_turns(
-    likeness: Likeness,
-    source: Tensor,
-    target: Tensor,
-    indices: Tensor,
-    *,
-    energy: Callable[[Tensor], float],
-    most: int = 6,
-) -> Tensor:
-    """Polish a one-to-one map (N,) between clouds of one size from either side, in turns.
-
-    What touches on one shape and lies apart on the other is told apart by the neighbours on the
-    latter alone.
-
-    Parameters
-    ----------
-    likeness, source, target, indices
-        See `polish`.
-    energy
-        How bad such a map is; a turn that does not lower it does not count, and two of them end it.
-    most
-        Turns at the most.
-    """
-    turned, cost, idle = likeness.turned(), energy(indices), 0
-    for turn in range(most):
-        if turn % 2:
-            found = inverse(polish(turned, target, source, inverse(indices)))  # (N,)
-        else:
-            found = polish(likeness, source, target, indices)  # (N,)
-        found_cost = energy(found)
-        if found_cost < cost:
-            indices, cost, idle = found, found_cost, 0
-        else:
-            idle += 1
-        if idle == 2:
-            break
-    return indices
-
-
-def foretold(
-    source: Tensor, images: Tensor, trust: Tensor, neighbors: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Where each point belongs by its neighbours alone, and how far off its own image is.
-
-    Parameters
-    ----------
-    source, images
-        (N, 3) points, and where they are mapped to.
-    trust
-        (N,) how much each match counts.
-    neighbors
-        (N, k) of each point, without itself.
-
-    Returns
-    -------
-    Places (N, 3), by the linear map that takes the neighbours to their images, drawn towards a
-    rotation as a few neighbours on a surface leave it loose across that; and the distances (N,) of
-    the images from these, relative to the extent of the neighbourhood.
-    """
-    weights = trust[neighbors]  # (N, k)
-    weights = (weights / weights.sum(dim=1, keepdim=True))[..., None]  # (N, k, 1)
-    before, after = source[neighbors], images[neighbors]  # (N, k, 3)
-    middle, image = ((weights * side).sum(dim=1) for side in (before, after))  # (N, 3) each
-    before, after = before - middle[:, None], after - image[:, None]
-    mixed = (weights * after).transpose(1, 2) @ before  # (N, 3, 3)
-    square = (weights * before).transpose(1, 2) @ before  # (N, 3, 3)
-    turns = nearest_rotations(mixed)  # (N, 3, 3)
-    extent = square.diagonal(dim1=1, dim2=2).sum(dim=1)  # (N,)
-    extent = extent.clamp_min(torch.finfo(extent.dtype).eps)
-    firm = (_FIRMNESS * extent)[:, None, None]  # (N, 1, 1)
-    ridged = square + firm * torch.eye(3).to(square)  # (N, 3, 3)
-    maps = torch.linalg.solve(ridged, mixed + firm * turns, left=False)  # (N, 3, 3)
-    places = image + (maps @ (source - middle)[..., None])[..., 0]  # (N, 3)
-    return places, (images - places).norm(dim=1) / extent.sqrt()
-
-
-def _trust(misfit: Tensor) -> Tensor:
-    """Weights (N,) of matches: 1 for a perfect one, about a third at a misfit of 1."""
-    return torch.exp(-misfit.square()) + 1e-3

@@ -10,17 +10,10 @@ from dataclasses import replace
 
 from torch import Tensor
 
-from ltenet.assignment import (
-    Likeness,
-    assign,
-    hold_same_points,
-    inverse,
-    matched_same_points,
-    polish,
-    polish_in_turns,
-)
+from ltenet.assignment import Likeness, assign, hold_same_points, inverse, matched_same_points
 from ltenet.coherence import CoherenceConfig, refine_coherently
 from ltenet.map_quality import map_scores
+from ltenet.polishing import follow, polish, polish_in_turns
 from ltenet.refinement.consensus import Agreement, agree
 from ltenet.refinement.nearest import keep
 from ltenet.refinement.pair import Proposal, Task
@@ -80,7 +73,12 @@ def match_one_to_one(task: Task, agreed: Agreement) -> tuple[bool, Tensor]:
         )
         return task.scores(found).energy + back.energy
 
-    return True, polish_in_turns(likeness, source, target, indices, energy=energy)
+    if agreed.bent_target is None:
+        followed = follow(agreed.graph, target, indices)  # (N,)
+    else:
+        followed = inverse(follow(agreed.graph, source, inverse(indices)))  # (N,)
+    start = min(indices, followed, key=energy)
+    return True, polish_in_turns(likeness, source, target, start, energy=energy)
 
 
 def holds_same_points(task: Task) -> bool:

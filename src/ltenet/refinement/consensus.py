@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from ltenet.coherence import CoherenceConfig, Solver
+from ltenet.deformation import DeformationGraph
 from ltenet.map_quality import map_scores
 from ltenet.refinement.pair import EmbeddedPair
 from ltenet.refinement.soft import around, weighted_mean
@@ -60,12 +61,15 @@ class Agreement(NamedTuple):
         (N,) from 0, nothing on the target fits, to 1.
     bent_target
         (M, 3) the target bent onto the source, where that cost less than the other way; else None.
+    graph
+        Control nodes of the shape that cost less to bend.
     """
 
     places: Tensor
     indices: Tensor
     confidence: Tensor
     bent_target: Tensor | None
+    graph: DeformationGraph
 
 
 def agree(
@@ -91,7 +95,8 @@ def agree(
     places = geometric_median(maps)  # (N, 3)
     cheapest = min(maps, key=lambda bent: bent.cost)
     turned = any(cheapest is bent for bent in back_here)
-    return Agreement(places, *forth.assign(places), cheapest.bent if turned else None)
+    bent_target, graph = (cheapest.bent, back.graph) if turned else (None, forth.graph)
+    return Agreement(places, *forth.assign(places), bent_target, graph)
 
 
 def solvers(pair: EmbeddedPair, config: CoherenceConfig) -> tuple[Solver, Solver]:

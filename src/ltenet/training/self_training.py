@@ -12,9 +12,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ltenet.assignment import Likeness, constellation_misfit, matched_same_points, polish
+from ltenet.assignment import Likeness, constellation_misfit, matched_same_points
 from ltenet.coherence import refine_coherently
 from ltenet.model import LTENet
+from ltenet.polishing import polish
 from ltenet.training.config import SelfTrainingTerm
 from ltenet.training.pair_tensors import PairTensors
 
