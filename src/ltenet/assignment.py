@@ -35,14 +35,17 @@ _CONSTELLATION, _SAME = 7, 0.47
 _SIGMA = 0.02
 
 
-def constellation_misfit(source: Tensor, images: Tensor) -> Tensor:
+def constellation_misfit(source: Tensor, images: Tensor, neighbors: Tensor | None = None) -> Tensor:
     """How badly each point and its neighbours, turned, lie over their images: (N,).
 
     Root-mean-square residual of the best rotation of a point's neighbourhood in the (N, 3) source
     onto the (N, 3) images, relative to the extent of the neighbourhood. A crouching body and a
-    stretched one of the same size differ in scale: that of most neighbourhoods is taken out.
+    stretched one of the same size differ in scale: that of most neighbourhoods is taken out. The
+    (N, k) nearest `neighbors` in the source, each point first, can be given where they are known.
     """
-    neighbors = knn_graph(source, min(_CONSTELLATION, len(source)))  # (N, k)
+    if neighbors is None:
+        neighbors = knn_graph(source, min(_CONSTELLATION, len(source)))  # (N, k)
+    neighbors = neighbors[:, :_CONSTELLATION]
     before, after = source[neighbors], images[neighbors]  # (N, k, 3)
     before = before - before.mean(dim=1, keepdim=True)
     after = after - after.mean(dim=1, keepdim=True)
@@ -99,18 +102,22 @@ class Likeness:
         self.temperature = temperature
         self.source_best = cosine_topk(source_features, target_features, 1).scores[:, 0]  # (N,)
         self.target_best = cosine_topk(target_features, source_features, 1).scores[:, 0]  # (M,)
+        self._pairs: Tensor | None = None  # (N, M) once they were asked for
 
     def turned(self) -> Likeness:
         """Exchange source and target."""
         turned = copy(self)
         turned.source, turned.target = self.target, self.source
         turned.source_best, turned.target_best = self.target_best, self.source_best
+        turned._pairs = None if self._pairs is None else self._pairs.T
         return turned
 
     def all_pairs(self) -> Tensor:
         """Score all pairs: (N, M)."""
-        best = torch.maximum(self.source_best[:, None], self.target_best)  # (N, M)
-        return (self.source @ self.target.T - best) / self.temperature
+        if self._pairs is None:
+            best = torch.maximum(self.source_best[:, None], self.target_best)  # (N, M)
+            self._pairs = (self.source @ self.target.T - best) / self.temperature
+        return self._pairs
 
     def of_pairs(self, rows: Tensor, columns: Tensor) -> Tensor:
         """Score listed pairs: (E,) for (E,) rows and columns."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -26,7 +27,7 @@ from torch import Tensor
 from ltenet.deformation import DeformationGraph, fit_similarity
 from ltenet.errors import InputError
 from ltenet.graph import NeighborGraph
-from ltenet.map_quality import MapScores, map_scores
+from ltenet.map_quality import Judge, MapScores
 from ltenet.neighbors import BLOCK_ENTRIES, TopK, cosine_topk, knn_graph
 from ltenet.transport import (
     Plan,
@@ -170,13 +171,12 @@ def refine_coherently(
     config = config or CoherenceConfig()
     points, features = (source_points, target_points), (source_features, target_features)
     solver = Solver(points, features, config, graph=graph)
-    features = solver.source_features, solver.target_features
     nearest = solver.source_best.indices[:, 0]  # (N,)
-    input_scores = map_scores(solver.source, solver.target, nearest, features=features)
+    input_scores = solver.judge.scores(nearest)
     deformed = solver.solve(config.stiffness)  # (N, 3)
     indices, confidence = solver.assign(deformed)
     positions = project_onto(solver.target, deformed)  # (N, 3)
-    scores = map_scores(solver.source, solver.target, indices, features=features)
+    scores = solver.judge.scores(indices)
     accepted = scores.energy <= input_scores.energy
     if not accepted:
         indices, positions, scores = nearest, solver.target[nearest], input_scores
@@ -228,6 +228,12 @@ class Solver:
             surface_shares(source[self.rows]),
             surface_shares(target[self.columns]),
         )
+
+    @cached_property
+    def judge(self) -> Judge:
+        """Scores the maps that come of it."""
+        features = self.source_features, self.target_features
+        return Judge(self.source, self.target, features=features)
 
     def solve(self, stiffness: float) -> Tensor:
         """Bend the source (N, 3) onto the target."""

@@ -7,6 +7,7 @@ trunk, the best affine map of the neighbourhood has a negative determinant.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -51,7 +52,119 @@ class MapScores(NamedTuple):
     energy: float
 
 
-@torch.no_grad()
+class Judge:
+    """Scores maps between two shapes; what depends on the shapes alone is found once.
+
+    Parameters
+    ----------
+    source_points, target_points
+        (N, 3) and (M, 3), in one unit.
+    features
+        (N, D) and (M, D), for the similarity.
+    """
+
+    def __init__(
+        self,
+        source_points: Tensor,
+        target_points: Tensor,
+        *,
+        features: tuple[Tensor, Tensor] | None = None,
+    ) -> None:
+        self.source, self.target = source_points.detach(), target_points.detach()
+        self._features = None if features is None else [F.normalize(f, dim=1) for f in features]
+
+    @torch.no_grad()
+    def scores(self, destinations: Tensor) -> MapScores:
+        """Score a map: (N,) integer target points, or (N, 3) places on the target."""
+        if destinations.is_floating_point():
+            fits = destinations.shape == self.source.shape
+        else:
+            fits = destinations.shape == self.source.shape[:1]
+        if not fits or self.target.ndim != 2:
+            raise InputError(
+                f"a map {tuple(destinations.shape)} from {tuple(self.source.shape)} to "
+                f"{tuple(self.target.shape)} points came; one target index or one position for "
+                "each source point is needed; give (N,) integers or (N, 3) coordinates"
+            )
+        if destinations.is_floating_point():
+            images = destinations.detach().to(self.target.dtype)  # (N, 3)
+            indices = nearest_points(images, self.target, 1).indices[:, 0]  # (N,)
+        else:
+            indices = destinations  # (N,)
+            images = self.target[indices]  # (N, 3)
+        stretch, mirrored = self._stretch(images), self._mirrored(images)
+        missed = self._missed(images)
+        similarity = 0.0
+        if self._features is not None:
+            source, target = self._features  # (N, D), (M, D)
+            similarity = float((source * target[indices]).sum(dim=1).mean())
+        energy = (
+            _STRETCH * stretch
+            + _MIRRORED * mirrored
+            + _MISSED * missed
+            + _DISSIMILAR * (1.0 - similarity)
+        )
+        return MapScores(stretch, mirrored, missed, similarity, energy)
+
+    @cached_property
+    def _spacing(self) -> Tensor:
+        """Root mean square distance () between neighbouring points of the target."""
+        neighbors = knn_graph(self.target, min(_EDGES + 1, len(self.target)))  # (M, k)
+        edges = self.target[neighbors] - self.target[:, None]  # (M, k, 3)
+        return edges.square().sum(dim=2).mean().sqrt()
+
+    @cached_property
+    def _edges(self) -> tuple[Tensor, Tensor]:
+        """Neighbours (N, k) of each source point, and squared distances (N, k) to them."""
+        neighbors = knn_graph(self.source, min(_EDGES + 1, len(self.source)))[:, 1:]  # (N, k)
+        return neighbors, _squared_lengths(self.source, neighbors)
+
+    @cached_property
+    def _surroundings(self) -> Tensor:
+        """Source points (c, k) around some that are spread over it."""
+        count = min(max(8, round(_FRAME_SHARE * len(self.source))), len(self.source))
+        centres = self.source[spread_sample(self.source, _FRAMES)]  # (c, 3)
+        return torch.cdist(centres, self.source).topk(count, dim=1, largest=False).indices
+
+    def _stretch(self, images: Tensor) -> float:
+        """Mean |log| of the ratio of lengths over the edges of the source.
+
+        Half a spacing of the target is added in quadrature to both lengths: whether two neighbours
+        share a target point or not says nothing about the map.
+        """
+        if len(self.source) == 1:
+            return 0.0
+        neighbors, before = self._edges  # (N, k), (N, k)
+        blur = (0.5 * self._spacing).square() + torch.finfo(before.dtype).tiny  # ()
+        ratios = (_squared_lengths(images, neighbors) + blur) / (before + blur)  # (N, k)
+        return float((0.5 * ratios.log().abs()).clamp_max(_TORN).mean())
+
+    def _mirrored(self, images: Tensor) -> float:
+        """Weighted share of neighbourhoods whose covariance with their image is left-handed.
+
+        The weight is the thickness of the neighbourhood, cube root of the product of the singular
+        values over the largest: flat pieces have no handedness.
+        """
+        if len(self.source) < 8:
+            return 0.0
+        before, after = self.source[self._surroundings], images[self._surroundings]  # (c, k, 3)
+        before = before - before.mean(dim=1, keepdim=True)
+        after = after - after.mean(dim=1, keepdim=True)
+        covariance = after.transpose(1, 2) @ before  # (c, 3, 3)
+        values = torch.linalg.svdvals(covariance)  # (c, 3)
+        tiny = torch.finfo(values.dtype).tiny
+        weight = (values[:, 2] / values[:, 0].clamp_min(tiny)).sqrt()  # (c,)
+        total = weight.sum()
+        if not total > 0:
+            return 0.0
+        return float(weight[torch.det(covariance) < 0].sum() / total)
+
+    def _missed(self, images: Tensor) -> float:
+        """Share of the target farther than two spacings from every image."""
+        squares = nearest_points(self.target, images, 1).squares[:, 0]  # (M,)
+        return float((squares > (2 * self._spacing).square()).to(self.target.dtype).mean())
+
+
 def map_scores(
     source_points: Tensor,
     target_points: Tensor,
@@ -59,96 +172,10 @@ def map_scores(
     *,
     features: tuple[Tensor, Tensor] | None = None,
 ) -> MapScores:
-    """Score a map from a source (N, 3) to a target (M, 3).
-
-    Parameters
-    ----------
-    source_points, target_points
-        Points of both shapes, in one unit.
-    destinations
-        (N,) integer target points, or (N, 3) places on the target.
-    features
-        (N, D) and (M, D), for the similarity.
-    """
-    if destinations.is_floating_point():
-        fits = destinations.shape == source_points.shape
-    else:
-        fits = destinations.shape == source_points.shape[:1]
-    if not fits or target_points.ndim != 2:
-        raise InputError(
-            f"a map {tuple(destinations.shape)} from {tuple(source_points.shape)} to "
-            f"{tuple(target_points.shape)} points came; one target index or one position for each "
-            "source point is needed; give (N,) integers or (N, 3) coordinates"
-        )
-    source_points, target_points = source_points.detach(), target_points.detach()
-    if destinations.is_floating_point():
-        images = destinations.detach().to(target_points.dtype)  # (N, 3)
-        indices = nearest_points(images, target_points, 1).indices[:, 0]  # (N,)
-    else:
-        indices = destinations  # (N,)
-        images = target_points[indices]  # (N, 3)
-    spacing = _spacing(target_points)  # ()
-    stretch = _stretch(source_points, images, spacing)
-    mirrored = _mirrored(source_points, images)
-    missed = _missed(images, target_points, spacing)
-    similarity = 0.0
-    if features is not None:
-        similarity = float(F.cosine_similarity(features[0], features[1][indices]).mean())
-    energy = (
-        _STRETCH * stretch
-        + _MIRRORED * mirrored
-        + _MISSED * missed
-        + _DISSIMILAR * (1.0 - similarity)
-    )
-    return MapScores(stretch, mirrored, missed, similarity, energy)
+    """Score one map from a source (N, 3) to a target (M, 3); see `Judge`."""
+    return Judge(source_points, target_points, features=features).scores(destinations)
 
 
-def _spacing(points: Tensor) -> Tensor:
-    """Root mean square distance () between neighbouring points."""
-    neighbors = knn_graph(points, min(_EDGES + 1, len(points)))  # (M, k)
-    return (points[neighbors] - points[:, None]).square().sum(dim=2).mean().sqrt()
-
-
-def _stretch(source: Tensor, images: Tensor, spacing: Tensor) -> float:
-    """Mean |log| of the ratio of lengths over the edges of the source.
-
-    Half a spacing of the target is added in quadrature to both lengths: whether two neighbours
-    share a target point or not says nothing about the map.
-    """
-    k = min(_EDGES + 1, len(source))
-    if k == 1:
-        return 0.0
-    neighbors = knn_graph(source, k)[:, 1:]  # (N, k)
-    blur = (0.5 * spacing).square() + torch.finfo(source.dtype).tiny  # ()
-    before = (source[neighbors] - source[:, None]).square().sum(dim=2) + blur  # (N, k)
-    after = (images[neighbors] - images[:, None]).square().sum(dim=2) + blur  # (N, k)
-    return float((0.5 * (after / before).log().abs()).clamp_max(_TORN).mean())
-
-
-def _mirrored(source: Tensor, images: Tensor) -> float:
-    """Weighted share of neighbourhoods whose covariance with their image is left-handed.
-
-    The weight is the thickness of the neighbourhood, cube root of the product of the singular
-    values over the largest: flat pieces have no handedness.
-    """
-    count = min(max(8, round(_FRAME_SHARE * len(source))), len(source))
-    if len(source) < 8:
-        return 0.0
-    centres = source[spread_sample(source, _FRAMES)]  # (c, 3)
-    near = torch.cdist(centres, source).topk(count, dim=1, largest=False).indices  # (c, k)
-    before, after = source[near], images[near]  # (c, k, 3)
-    before = before - before.mean(dim=1, keepdim=True)
-    after = after - after.mean(dim=1, keepdim=True)
-    covariance = after.transpose(1, 2) @ before  # (c, 3, 3)
-    values = torch.linalg.svdvals(covariance)  # (c, 3)
-    weight = (values[:, 2] / values[:, 0].clamp_min(torch.finfo(values.dtype).tiny)).sqrt()  # (c,)
-    total = weight.sum()
-    if not total > 0:
-        return 0.0
-    return float(weight[torch.det(covariance) < 0].sum() / total)
-
-
-def _missed(images: Tensor, target: Tensor, spacing: Tensor) -> float:
-    """Share of the target farther than two spacings from every image."""
-    squares = nearest_points(target, images, 1).squares[:, 0]  # (M,)
-    return float((squares > (2 * spacing).square()).to(target.dtype).mean())
+def _squared_lengths(points: Tensor, neighbors: Tensor) -> Tensor:
+    """(N, k) between points and their neighbours."""
+    return (points[neighbors] - points[:, None]).square().sum(dim=2)

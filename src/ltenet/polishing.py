@@ -46,10 +46,12 @@ def follow(graph: DeformationGraph, target: Tensor, indices: Tensor, *, rounds: 
     rounds
         How often bending and assigning take turns.
     """
-    strayed = torch.zeros_like(graph.points[:, 0])  # (N,)
+    source = graph.points  # (N, 3)
+    neighbors = knn_graph(source, min(_SURROUNDING + 1, len(source)))  # (N, 1 + k)
+    strayed = torch.zeros_like(source[:, 0])  # (N,)
     for _ in range(rounds):
         images = target[indices]  # (N, 3)
-        misfit = constellation_misfit(graph.points, images)  # (N,)
+        misfit = constellation_misfit(source, images, neighbors)  # (N,)
         trust = _trust(misfit / _DOUBT) * _trust(strayed / _STRAYED)  # (N,)
         places = graph.fit(images, trust, stiffness=_STIFFNESS, rounds=_TURNS)  # (N, 3)
         indices = assign(None, places, target)
@@ -65,13 +67,12 @@ def polish(
     Each round foretells every point from its neighbours, those that fit each other before others,
     and assigns again. The point's own match has no say: a wrong one would defend itself.
     """
-    count = min(_SURROUNDING + 1, len(source))
-    neighbors = knn_graph(source, count)[:, 1:]  # (N, k)
+    neighbors = knn_graph(source, min(_SURROUNDING + 1, len(source)))  # (N, 1 + k)
     for _ in range(rounds):
         images = target[indices]  # (N, 3)
-        trust = _trust(constellation_misfit(source, images) / _DOUBT)  # (N,)
-        places, misfit = foretold(source, images, trust, neighbors)
-        places, _ = foretold(source, images, _trust(misfit / _SURPRISE), neighbors)
+        trust = _trust(constellation_misfit(source, images, neighbors) / _DOUBT)  # (N,)
+        places, misfit = foretold(source, images, trust, neighbors[:, 1:])
+        places, _ = foretold(source, images, _trust(misfit / _SURPRISE), neighbors[:, 1:])
         indices = assign(likeness, places, target, share=_LIKENESS)
     return indices
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ltenet.assignment import Likeness, assign, hold_same_points, inverse, matched_same_points
 from ltenet.coherence import CoherenceConfig, refine_coherently
-from ltenet.map_quality import map_scores
+from ltenet.map_quality import Judge
 from ltenet.polishing import follow, polish, polish_in_turns
 from ltenet.refinement.consensus import Agreement, agree
 from ltenet.refinement.nearest import keep
@@ -64,14 +64,10 @@ def match_one_to_one(task: Task, agreed: Agreement) -> tuple[bool, Tensor]:
         polished = polish(likeness, source, target, indices)  # (N,)
         return True, min(indices, polished, key=lambda found: task.scores(found).energy)
 
+    back = Judge(target, source, features=(pair.target_features, pair.source_features))
+
     def energy(found: Tensor) -> float:
-        back = map_scores(
-            target,
-            source,
-            inverse(found),
-            features=(pair.target_features, pair.source_features),
-        )
-        return task.scores(found).energy + back.energy
+        return task.scores(found).energy + back.scores(inverse(found)).energy
 
     if agreed.bent_target is None:
         followed = follow(agreed.graph, target, indices)  # (N,)

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from ltenet.coherence import CoherenceConfig, Solver
 from ltenet.deformation import DeformationGraph
-from ltenet.map_quality import map_scores
 from ltenet.refinement.pair import EmbeddedPair
 from ltenet.refinement.soft import around, weighted_mean
 
@@ -139,10 +138,5 @@ def geometric_median(maps: Sequence[Bent]) -> Tensor:
 def _cost(solver: Solver, bent: Tensor) -> float:
     """Cost of the map that the solver makes of a bent shape."""
     indices, _ = solver.assign(bent)
-    scores = map_scores(
-        solver.source,
-        solver.target,
-        indices,
-        features=(solver.source_features, solver.target_features),
-    )
+    scores = solver.judge.scores(indices)
     return scores.energy + _UNREACHED * scores.missed

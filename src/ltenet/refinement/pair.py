@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ltenet.coherence import CoherenceConfig, check_embedded
 from ltenet.errors import InputError
-from ltenet.map_quality import MapScores, map_scores
+from ltenet.map_quality import Judge, MapScores
 from ltenet.neighbors import TopK, cosine_topk, knn_graph
 
 #: Length of a round trip by which confidence falls to a third, and neighbours it is averaged over.
@@ -117,14 +117,16 @@ class Task:
         self.given = start is not None
         own = self.nearest.indices[:, 0]  # (N,)
         self.start = own if start is None else torch.where(start >= 0, start, own)  # (N,)
+        self._judge = Judge(
+            pair.source_points,
+            pair.target_points,
+            features=(pair.source_features, pair.target_features),
+        )
         self.start_scores = self.scores(self.start)
 
     def scores(self, indices: Tensor) -> MapScores:
         """Score a map (N,) without the truth."""
-        features = self.pair.source_features, self.pair.target_features
-        return map_scores(
-            self.pair.source_points, self.pair.target_points, indices, features=features
-        )
+        return self._judge.scores(indices)
 
     def improves(self, indices: Tensor) -> bool:
         """Whether a map (N,) scores no worse than what was started from."""

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from ltenet.errors import InputError
-from ltenet.map_quality import map_scores
+from ltenet.map_quality import Judge
 from ltenet.neighbors import BLOCK_ENTRIES, TopK
 from ltenet.refinement.pair import Proposal, Task
 from ltenet.refinement.soft import weighted_mean
@@ -78,6 +78,7 @@ def _best_step(
     rows = spread_sample(pair.source_points, _STEP_POINTS)  # (n,)
     columns = spread_sample(pair.target_points, _STEP_POINTS)  # (m,)
     features = pair.source_features[rows], pair.target_features  # (n, D), (M, D)
+    judge = Judge(pair.source_points[rows], pair.target_points, features=features)
     best = _Best(math.inf, steps[-1], task.start[rows])
     for beginning in {min(beginning, steps[-1]): None for beginning in _BEGINNINGS}:
         current = task.start[rows]  # (n,)
@@ -85,11 +86,9 @@ def _best_step(
             ours, theirs = aligned(source, target, current, step, rows=rows)  # (N, k), (M, k)
             current = columns[nearest_rows(ours[rows], theirs[columns], 1).indices[:, 0]]  # (n,)
             if step >= min(_SCORED, steps[-1]):
-                scores = map_scores(
-                    pair.source_points[rows], pair.target_points, current, features=features
-                )
-                if scores.energy < best.energy:
-                    best = _Best(scores.energy, step, current)
+                energy = judge.scores(current).energy
+                if energy < best.energy:
+                    best = _Best(energy, step, current)
     return best
 
 
