@@ -1,10 +1,18 @@
-# make test   builds .venv from nothing, then lint, types and tests
-# make demo   builds .venv from nothing, then matches two bundled shapes
+# make demo    match two bundled shapes
+# make check   before a commit: lint, types and quick tests, in about a minute
+# make test    everything that continuous integration runs: lint, types and all tests
+# make lint    ruff: rules and format
+# make types   mypy, strict
+# make quick   tests without those marked `slow`
+# make bench   time of the compute core beside a plain reference
+# make clean   remove .venv and caches
+#
+# Each target first builds .venv if it is missing or older than the dependencies.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: setup test lint types demo bench clean
+.PHONY: setup demo check test lint types quick quick-pairs quick-others bench clean
 
 setup: $(VENV)/.ready
 
@@ -15,6 +23,13 @@ $(VENV)/.ready: pyproject.toml constraints-cpu.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints-cpu.txt torch
 	$(BIN)/python -m pip install --quiet --constraint constraints-cpu.txt --editable '.[dev]'
 	touch $@
+
+demo: setup
+	$(BIN)/python examples/demo.py
+
+# Two jobs for two cores, with one thread each, so that they do not compete.
+check: setup
+	OMP_NUM_THREADS=1 $(MAKE) --no-print-directory --jobs 2 quick-pairs types quick-others lint
 
 test: setup lint types
 	sh tools/install_chromium.sh
@@ -27,8 +42,16 @@ lint: setup
 types: setup
 	$(BIN)/mypy
 
-demo: setup
-	$(BIN)/python examples/demo.py
+quick: quick-pairs quick-others
+
+# About half of the time of the quick tests is spent in these rooms.
+PAIRS := tests/evaluation tests/matching tests/refinement tests/training
+
+quick-pairs: setup
+	$(BIN)/python -m pytest -m "not slow" $(PAIRS)
+
+quick-others: setup
+	$(BIN)/python -m pytest -m "not slow" $(addprefix --ignore=,$(PAIRS))
 
 bench: setup
 	$(BIN)/python -m benchmarks.compute --json

@@ -11,6 +11,13 @@ import pytest
 from ltenet.shape import Shape
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests in a browser are slow, all of them."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture
 def benchmark_data() -> Path:
     """Folder with tosca.npz, shrec19.npz and faust.npz; without it the test is skipped."""

@@ -7,6 +7,9 @@ import math
 import torch
 from torch import Tensor
 
+from ltenet.refinement.embedded_shape import EmbeddedShape
+from ltenet.refinement.pair import Pair
+
 
 def body(count: int, seed: int) -> Tensor:
     """Random points on a creature without symmetry: a trunk, a long and a short limb, a head."""
@@ -39,3 +42,13 @@ def embedded(points: Tensor, *, noise: float, seed: int, dimension: int = 64) ->
     features = torch.cos(points.float() @ frequencies + phases)
     own = torch.Generator().manual_seed(seed)
     return features + noise * torch.randn(features.shape, generator=own)
+
+
+def pair_of(
+    source: Tensor, target: Tensor, source_features: Tensor, target_features: Tensor
+) -> Pair:
+    """A pair of clouds with features."""
+    return Pair(
+        EmbeddedShape(source, source_features, name="source"),
+        EmbeddedShape(target, target_features, name="target"),
+    )

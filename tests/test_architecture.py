@@ -1,10 +1,13 @@
-"""The house: imports go one way, and importing the package is cheap."""
+"""The house: rooms, one-way imports (also by string), small files, and cheap importing."""
 
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,56 +15,40 @@ import pytest
 import ltenet
 
 PACKAGE = Path(ltenet.__file__).parent
+TESTS = Path(__file__).parent
 
-# Each module may import those above it, none below. A folder counts as one module.
+# Each room, or module of the ground floor, may import those above it and none below.
 LAYERS = [
     "errors",
     "configuration",
     "files",
+    "geometry",
     "shape",
-    "surface_graph",
-    "formats",
+    "drawing",
     "io",
-    "maps",
-    "bitmap_font",
-    "rasterizer",
-    "rendering",
-    "neighbors",
-    "graph",
-    "batchnorm",
-    "edgeconv",
-    "encoder",
-    "transforms",
-    "reconstruction",
-    "divergence",
-    "losses",
-    "model",
-    "orientation",
     "metrics",
-    "transport",
-    "deformation",
-    "map_quality",
-    "coherence",
-    "assignment",
-    "polishing",
-    "data",
-    "training",
-    "soft_maps",
-    "correspondence_files",
     "correspondence",
-    "spectral",
-    "preparation",
+    "method",
     "refinement",
-    "dense",
-    "confidence",
-    "candidates",
+    "bodies",
+    "data",
     "matching",
+    "training",
     "transferring",
+    "collections",
     "evaluation",
     "viewer",
     "cli",
     "__main__",
 ]
+
+# Imports that go up, each with its reason. Only lazy imports by string can be listed here.
+UPWARD = {("correspondence", "viewer"): "a notebook displays a map by itself"}
+
+GROUND_FLOOR = 10
+LINES = 350
+
+MODULE_PATH = re.compile(r"ltenet(?:\.[a-z_][a-z0-9_]*)+")
 
 
 def modules() -> list[Path]:
@@ -72,30 +59,122 @@ def layer_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def imported_layers(path: Path) -> set[str]:
-    """Top-level parts of ltenet that a file imports, anywhere in it."""
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imports(tree: ast.Module) -> set[str]:
+    """Dotted names that import statements bind, anywhere in a file."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path.name} imports relatively"
-            module = node.module or ""
-            names |= {f"{module}.{alias.name}" for alias in node.names}
-    parts = {tuple(name.split(".")) for name in names if name.split(".")[0] == "ltenet"}
-    return {part[1] for part in parts if len(part) > 1 and part[1] in LAYERS}
+            assert node.level == 0, "relative import"
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return {name for name in names if name.split(".")[0] == "ltenet"}
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def docstrings(tree: ast.Module) -> set[int]:
+    """Identities of the constants that are bare expressions, which nothing can import."""
+    return {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+
+
+def strings(tree: ast.Module) -> Iterator[str]:
+    """Yield module paths that stand in strings: lazy tables, import_module, resources.files.
+
+    "ltenet.a.b:Name" counts as its module, and of an f-string the part before its first field.
+    """
+    skipped = docstrings(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr) and node.values:
+            first = node.values[0]
+            skipped |= {id(value) for value in node.values}
+            text = first.value if isinstance(first, ast.Constant) else ""
+            found = re.match(r"(ltenet(?:\.[a-z_][a-z0-9_]*)*)\.$", str(text))
+            if found and len(node.values) > 1:
+                yield found[1]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            module = node.value.partition(":")[0]
+            if id(node) not in skipped and MODULE_PATH.fullmatch(module):
+                yield module
+
+
+def room_of(name: str) -> str | None:
+    """Layer of a dotted name; None for names of the package itself, such as `__version__`."""
+    parts = name.split(".")
+    return parts[1] if len(parts) > 1 and parts[1] in LAYERS else None
+
+
+def upward(names: set[str], layer: str) -> set[str]:
+    rooms = {room for name in names if (room := room_of(name)) is not None}
+    return {room for room in rooms if LAYERS.index(room) > LAYERS.index(layer)}
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+@pytest.mark.parametrize("path", modules(), ids=relative)
 def test_imports_go_one_way(path: Path) -> None:
-    layer = layer_of(path)
+    layer, tree = layer_of(path), tree_of(path)
     assert layer in LAYERS, f"{layer} has no place in the house yet"
-    below = {other for other in imported_layers(path) if LAYERS.index(other) > LAYERS.index(layer)}
-    assert not below, f"{path.name} imports {below}, which stand below it"
+    by_string = upward(set(strings(tree)), layer)
+    allowed = {room for room in by_string if (layer, room) in UPWARD}
+    wrong = upward(imports(tree), layer) | (by_string - allowed)
+    assert not wrong, f"{relative(path)} imports {wrong}, which stand below it"
+
+
+@pytest.mark.parametrize("path", [PACKAGE / "__init__.py", *modules()], ids=relative)
+def test_module_paths_in_strings_exist(path: Path) -> None:
+    for name in strings(tree_of(path)):
+        place = PACKAGE.joinpath(*name.split(".")[1:])
+        assert place.is_dir() or place.with_suffix(".py").is_file(), f"{name} does not exist"
+
+
+def test_upward_imports_are_in_use() -> None:
+    found = {
+        (layer_of(path), room)
+        for path in modules()
+        for room in upward(set(strings(tree_of(path))), layer_of(path))
+    }
+    assert found == set(UPWARD)
+
+
+def test_imports_by_string_are_found() -> None:
+    code = (
+        '"""ltenet.docstring"""\nTABLE = {"a": "ltenet.cli.match", "b": "ltenet.io.ply:Reader"}\n'
+    )
+    code += 'm = import_module(f"ltenet.viewer.{name}")\nn = "ltenet", "see ltenet.io for more"\n'
+    assert sorted(strings(ast.parse(code))) == [
+        "ltenet.cli.match",
+        "ltenet.io.ply",
+        "ltenet.viewer",
+    ]
+    assert upward({"ltenet.cli.match", "ltenet.io.ply"}, "method") == {"cli"}
 
 
 def test_every_layer_exists() -> None:
     assert {layer_of(path) for path in modules()} == set(LAYERS)
+
+
+def test_the_ground_floor_is_small() -> None:
+    ground = sorted(path.name for path in PACKAGE.glob("*.py"))
+    assert len(ground) <= GROUND_FLOOR, ground
+
+
+def test_files_are_short() -> None:
+    lengths = {
+        relative(path): len(path.read_text(encoding="utf-8").splitlines()) for path in modules()
+    }
+    assert not {name: length for name, length in lengths.items() if length > LINES}
+
+
+def test_tests_live_in_the_same_rooms() -> None:
+    rooms = {path.name for path in TESTS.iterdir() if path.is_dir() and list(path.glob("test_*"))}
+    assert rooms <= {*LAYERS, "tools"}
+    names = Counter(path.name for path in TESTS.rglob("test_*.py"))
+    assert max(names.values()) == 1, names.most_common(3)
 
 
 def python(code: str) -> str:
@@ -112,19 +191,27 @@ def test_importing_is_cheap(module: str) -> None:
     assert loaded.strip() == ""
 
 
+def test_rooms_of_numpy_need_no_torch() -> None:
+    """Workers that make training pairs start in half a second, not in three."""
+    code = (
+        "import sys, pkgutil, importlib\n"
+        "import ltenet.matching.config\n"
+        "for room in ('geometry', 'bodies', 'data'):\n"
+        "    package = importlib.import_module(f'ltenet.{room}')\n"
+        "    for module in pkgutil.walk_packages(package.__path__, package.__name__ + '.'):\n"
+        "        importlib.import_module(module.name)\n"
+        "        if 'torch' in sys.modules: raise SystemExit(f'{module.name} imports torch')\n"
+        "print('torch' in sys.modules)"
+    )
+    assert python(code).strip() == "False"
+
+
 def test_public_names_are_loaded_on_first_use() -> None:
     code = "import ltenet; print(all(hasattr(ltenet, name) for name in ltenet.__all__))"
     assert python(code).strip() == "True"
-    assert set(ltenet.__all__) <= set(dir(ltenet))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = ltenet.nothing
 
 
-def test_data_needs_no_torch() -> None:
-    """Workers that make training pairs start in half a second, not in three."""
-    code = (
-        "import sys, pkgutil, ltenet.data as d\n"
-        "for m in pkgutil.walk_packages(d.__path__, 'ltenet.data.'): __import__(m.name)\n"
-        "print('torch' in sys.modules)"
-    )
-    assert python(code).strip() == "False"
+def test_dir_shows_the_public_names_only() -> None:
+    assert dir(ltenet) == sorted([*ltenet.__all__, "__version__"])

@@ -40,13 +40,13 @@ def test_missing_settings_take_their_defaults_and_whole_numbers_become_floats() 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"rat": 1}, "unknown setting rat; known are inner, on, radius, rate"),
-        ({"rate": "fast"}, "f: rate: 'fast' came; a value of type float"),
+        ({"rat": 1}, "unknown setting rat, expected some of inner, on, radius, rate"),
+        ({"rate": "fast"}, "f: rate: got 'fast', expected a value of type float"),
         ({"rate": True}, "type float"),
         ({"on": 1}, "type bool"),
-        ({"inner": 3}, "f: inner: 3 came; a table of settings"),
-        ({"inner": {"mode": "c"}}, "f: inner: mode: 'c' came; one of 'a', 'b'"),
-        ({"inner": {"size": 3}}, "a list is needed"),
+        ({"inner": 3}, "f: inner: got 3, expected a table of settings"),
+        ({"inner": {"mode": "c"}}, "f: inner: mode: got 'c', expected one of 'a', 'b'"),
+        ({"inner": {"size": 3}}, "expected a list"),
         ({"inner": {"ends": [1]}}, "a list of 2"),
     ],
 )

@@ -55,7 +55,7 @@ def test_flips() -> None:
 
 
 def test_what_cannot_be_compared_is_refused() -> None:
-    with pytest.raises(InputError, match="two of one shape"):
+    with pytest.raises(InputError, match="two of the same shape"):
         map_error(np.zeros((3, 3)), np.zeros((4, 3)), 1.0)
     with pytest.raises(InputError, match="positive length"):
         map_error(PREDICTED, TRUTH, 0.0)
@@ -83,7 +83,7 @@ def test_reliability_adds_up(points: list[tuple[float, bool]]) -> None:
 def test_what_is_no_probability_is_refused() -> None:
     with pytest.raises(InputError, match="outside 0 to 1"):
         reliability([1.5], [True])
-    with pytest.raises(InputError, match="one shape"):
+    with pytest.raises(InputError, match="the same shape"):
         reliability([0.5, 0.5], [True])
     with pytest.raises(InputError, match="no points"):
         calibration_error(np.zeros((3, 10)))

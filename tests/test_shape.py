@@ -52,23 +52,31 @@ def test_a_subset_keeps_what_belongs_to_its_points() -> None:
     assert part.faces is None
     assert repr(part) == "Shape('box', 2 points, a cloud)"
     assert len(shape) == 4
-    assert shape.diameter == pytest.approx(np.sqrt(12))
+
+
+def test_the_diameter_is_the_largest_distance() -> None:
+    shape = Shape(POINTS)
+    assert shape.diameter == pytest.approx(np.sqrt(8))
+    assert shape.transformed(np.diag([3.0, 3, 3, 1])).diameter == pytest.approx(3 * np.sqrt(8))
+    assert Shape(np.ones((2, 3))).diameter == 0
+    with pytest.raises(AttributeError):
+        shape.diameter = 1.0  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"points": np.zeros((3, 2))}, r"\(3, 2\) came; \(N, 3\)"),
+        ({"points": np.zeros((3, 2))}, r"got points of shape \(3, 2\), expected \(N, 3\)"),
         ({"points": np.zeros((0, 3))}, "N >= 1"),
-        ({"points": [["a", "b", "c"]]}, "not numbers"),
-        ({"points": [[0, 0, np.nan], [0, 0, 0]]}, "1 of 2 points are not finite.*number 0"),
+        ({"points": [["a", "b", "c"]]}, "that are not numbers"),
+        ({"points": [[0, 0, np.nan], [0, 0, 0]]}, "1 of 2 points that are not finite.*index 0"),
         ({"points": POINTS, "faces": [[0, 1, 4]]}, "vertices 0 to 4.*0 to 3.*counts from 1"),
         ({"points": POINTS, "faces": [[0, 1, -1]]}, "vertices -1"),
-        ({"points": POINTS, "faces": [[0, 1, 2, 3]]}, "triangulate"),
+        ({"points": POINTS, "faces": [[0, 1, 2, 3]]}, "triangulating"),
         ({"points": POINTS, "colors": np.zeros((4, 3))}, "uint8"),
-        ({"points": POINTS, "colors": np.zeros((3, 3), np.uint8)}, "3 colours came for 4"),
-        ({"points": POINTS, "labels": np.zeros(4)}, "whole number per point"),
-        ({"points": POINTS, "labels": np.zeros(5, int)}, "5 labels came for 4"),
+        ({"points": POINTS, "colors": np.zeros((3, 3), np.uint8)}, "got 3 colours for 4"),
+        ({"points": POINTS, "labels": np.zeros(4)}, "one integer per point"),
+        ({"points": POINTS, "labels": np.zeros(5, int)}, "got 5 labels for 4"),
         ({"points": POINTS, "transform": np.eye(3)}, r"finite \(4, 4\)"),
     ],
 )
@@ -80,5 +88,5 @@ def test_what_is_not_a_shape_is_refused(arguments: dict[str, object], message: s
 def test_transforms_and_normalisation_refuse_what_they_cannot_do() -> None:
     with pytest.raises(InputError, match="upper left of the identity"):
         Shape(POINTS).transformed(np.eye(3))
-    with pytest.raises(InputError, match="all 3 points are the same"):
+    with pytest.raises(InputError, match="got 3 points that coincide"):
         Shape(np.ones((3, 3))).normalized()

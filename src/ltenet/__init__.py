@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     from ltenet.correspondence import Correspondence
     from ltenet.evaluation.evaluate import evaluate
     from ltenet.io import load
-    from ltenet.matching import match
-    from ltenet.model import LTENet
-    from ltenet.refinement import refine
+    from ltenet.matching.matcher import match
+    from ltenet.matching.refine import refine
+    from ltenet.method.model import LTENet
     from ltenet.shape import Shape
     from ltenet.transferring.transfer import transfer
     from ltenet.viewer import view
 
-# Loaded on first use: `import ltenet` stays quick and imports neither torch nor trimesh.
+# Loaded on first use, so that `import ltenet` stays quick and does not import torch.
 _HOMES = {
     "Correspondence": "ltenet.correspondence",
-    "LTENet": "ltenet.model",
+    "LTENet": "ltenet.method.model",
     "Shape": "ltenet.shape",
     "evaluate": "ltenet.evaluation.evaluate",
     "load": "ltenet.io",
-    "match": "ltenet.matching",
-    "refine": "ltenet.refinement",
+    "match": "ltenet.matching.matcher",
+    "refine": "ltenet.matching.refine",
     "transfer": "ltenet.transferring.transfer",
     "view": "ltenet.viewer",
 }
@@ -50,4 +50,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted([*__all__, "__version__"])

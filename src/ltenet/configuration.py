@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 import types
 import typing
 from collections.abc import Mapping
@@ -37,15 +38,16 @@ def from_dict(kind: type[T], values: Mapping[str, Any], *, where: str) -> T:
     """
     if not isinstance(values, Mapping):
         raise InputError(
-            f"{where}: {values!r} came; a table of settings is needed; put the settings under it"
+            f"{where}: got {values!r}, expected a table of settings; try putting the settings "
+            "under it"
         )
     hints = typing.get_type_hints(kind)
     known = {item.name for item in dataclasses.fields(kind) if item.init}  # type: ignore[arg-type]
     unknown = sorted(set(values) - known)
     if unknown:
         raise InputError(
-            f"{where}: unknown setting {', '.join(unknown)}; known are {', '.join(sorted(known))}; "
-            "check the spelling"
+            f"{where}: got the unknown setting {', '.join(unknown)}, expected some of "
+            f"{', '.join(sorted(known))}; try one of these"
         )
     made = {
         key: _convert(hints[key], value, where=f"{where}: {key}") for key, value in values.items()
@@ -82,6 +84,8 @@ def _convert(hint: Any, value: Any, *, where: str) -> Any:
                 raise _wrong(where, value, f"a list of {len(kinds)}")
         return tuple(_convert(k, item, where=where) for k, item in zip(kinds, value, strict=True))
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        if abs(value) > sys.float_info.max:
+            raise _wrong(where, value, "a number within the range of floats")
         return float(value)
     if isinstance(value, hint) and (hint is bool or not isinstance(value, bool)):
         return value
@@ -89,4 +93,6 @@ def _convert(hint: Any, value: Any, *, where: str) -> Any:
 
 
 def _wrong(where: str, value: Any, needed: str) -> InputError:
-    return InputError(f"{where}: {value!r} came; {needed} is needed; leave it out for the default")
+    return InputError(
+        f"{where}: got {value!r}, expected {needed}; try the default by leaving it out"
+    )

@@ -1,6 +1,6 @@
 """What can go wrong, in one hierarchy; each class carries the exit code of the command line.
 
-Every message has three parts: what was received, what is needed, what to try.
+Every message has three parts: got ..., expected ...; try ...
 """
 
 from __future__ import annotations
@@ -28,6 +28,14 @@ class MissingError(LTENetError):
     """A model, a data set or an optional dependency that is not there."""
 
     exit_code = 4
+
+
+class Stopped(KeyboardInterrupt):
+    """Somebody ended the program by a signal: Ctrl-C, SIGTERM or SIGHUP."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.exit_code = 128 + number
 
 
 class PartialFailure(LTENetError):  # noqa: N818 - some of the pairs are fine, so not an "Error"

@@ -1,7 +1,7 @@
-"""How good a map is, measured against the truth.
+"""Metrics of a map: accuracy curve, mean error, flips, coverage, cycle and calibration error.
 
-Everything follows from the distances between predicted and true positions on the target, and from
-the target's diameter: the largest distance among the points that were drawn on it.
+Errors are distances between predicted and true positions on the target, relative to its diameter:
+the largest distance between its sampled points.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltenet.errors import InputError
-from ltenet.shape import FloatArray
+from ltenet.geometry.arrays import FloatArray
 
-#: Bins of equal width in which promised and observed shares are compared.
+#: Bins of equal width that compare predicted and observed shares.
 RELIABILITY_BINS = 10
 
 #: Tolerances of the accuracy curve, as shares of the diameter: 0.2 % to 20 %.
@@ -22,7 +22,7 @@ TOLERANCES: FloatArray = np.arange(1, 101, dtype=np.float64) * 0.002
 
 
 class MapError(NamedTuple):
-    """The figures of one pair.
+    """The errors of one pair.
 
     Attributes
     ----------
@@ -33,8 +33,8 @@ class MapError(NamedTuple):
     err_percent
         The same as a percentage of the diameter.
     err_dpc
-        100 times the mean *squared* distance: the `err` that the papers publish, for some
-        benchmarks further divided, see `ShapeSet.error_divisor`.
+        100 times the mean *squared* distance: the `err` of DPC and its successors, for some
+        benchmarks divided further, see `ShapeSet.error_divisor`.
     """
 
     accuracy: FloatArray
@@ -44,7 +44,7 @@ class MapError(NamedTuple):
 
     @property
     def auc(self) -> float:
-        """Mean accuracy over the tolerances: the area under the curve, up to 1."""
+        """Area under the accuracy curve: its mean over the tolerances, at most 1."""
         return float(self.accuracy.mean())
 
 
@@ -65,9 +65,9 @@ def map_error(
     diameter
         Largest distance among the target's points.
     strict
-        Count distances below the tolerance only, as the paper's equation does, not those equal.
+        Count distances below the tolerance, as the paper's equation does, not those equal to it.
     divisor
-        What the published `err_dpc` of a benchmark is divided by beyond its definition.
+        Extra divisor of `err_dpc`, see `ShapeSet.error_divisor`.
     """
     distances = distances_to_truth(predicted, truth)  # (N,)
     return MapError(
@@ -79,12 +79,13 @@ def map_error(
 
 
 def distances_to_truth(predicted: ArrayLike, truth: ArrayLike) -> FloatArray:
-    """Distance (N,) of each (N, 3) predicted from its (N, 3) true position."""
+    """(N,) distances between (N, 3) predicted and (N, 3) true positions."""
     predicted, truth = np.asarray(predicted, np.float64), np.asarray(truth, np.float64)
     if predicted.shape != truth.shape or predicted.ndim != 2 or len(predicted) == 0:
         raise InputError(
-            f"positions of shapes {predicted.shape} and {truth.shape} came; two of one shape "
-            "(N, 3), N >= 1, are needed; leave out points whose truth is not known on both sides"
+            f"got positions of shapes {predicted.shape} and {truth.shape}, expected two of the "
+            "same shape (N, 3) with N >= 1; try leaving out points without a known truth on both "
+            "sides"
         )
     distances: FloatArray = np.linalg.norm(predicted - truth, axis=1)  # (N,)
     return distances
@@ -93,11 +94,11 @@ def distances_to_truth(predicted: ArrayLike, truth: ArrayLike) -> FloatArray:
 def accuracy(
     distances: FloatArray, diameter: float, tolerances: ArrayLike, *, strict: bool = False
 ) -> FloatArray:
-    """Share of the (N,) distances within each of the (T,) tolerances times the diameter."""
+    """(T,) shares of (N,) distances within each of (T,) tolerances times the diameter."""
     if not diameter > 0:
         raise InputError(
-            f"a diameter of {diameter} came; a positive length is needed; "
-            "check that the target's points are not all the same"
+            f"got a diameter of {diameter}, expected a positive length; try a target whose points "
+            "are not all the same"
         )
     ordered = np.sort(distances)  # (N,)
     limits = np.asarray(tolerances, dtype=np.float64) * diameter  # (T,)
@@ -114,10 +115,10 @@ def flipped(
     *,
     least: float = 0.05,
 ) -> NDArray[np.bool_]:
-    """Which points (N,) were taken for their alias, e.g. for their mirror image.
+    """(N,) True for points confused with their alias, such as their mirror image.
 
     A point is flipped if its prediction is nearer to the alias than to the truth. Points whose
-    truth and alias are closer than `least` of the diameter cannot be told apart and do not count.
+    truth and alias are closer than `least` of the diameter are ambiguous and never flipped.
 
     Parameters
     ----------
@@ -130,19 +131,19 @@ def flipped(
 
 
 def coverage(indices: ArrayLike, target_size: int) -> float:
-    """Share of the target's points that are the partner of some point; -1 is no partner."""
+    """Share of the target points that are partner of a source point; -1 is no partner."""
     indices = np.asarray(indices)
     if target_size < 1:
         raise InputError(
-            f"a target of {target_size} points came; at least 1 is needed; check the target"
+            f"got a target of {target_size} points, expected at least 1; try another target"
         )
     return len(np.unique(indices[indices >= 0])) / target_size
 
 
 def cycle_error(points: ArrayLike, forth: ArrayLike, back: ArrayLike, diameter: float) -> float:
-    """Mean distance from a point to where the map and the map back lead it, as % of the diameter.
+    """Mean distance between a point and its image under both maps, in % of the diameter.
 
-    It needs no truth: zero says that the two maps agree, not that they are right.
+    Needs no truth: zero means that the two maps agree, not that they are right.
 
     Parameters
     ----------
@@ -159,53 +160,55 @@ def cycle_error(points: ArrayLike, forth: ArrayLike, back: ArrayLike, diameter: 
     for name, indices, size in (("forth", forth, len(back)), ("back", back, len(points))):
         if len(indices) == 0 or indices.min() < 0 or indices.max() >= size:
             raise InputError(
-                f"the map {name} leads outside 0 to {size - 1}, or holds nothing; a partner for "
-                "every point is needed; match both ways with a threshold of 0"
+                f"got a map {name} that leads outside 0 to {size - 1} or is empty, expected a "
+                "partner for every point; try matching both ways with a threshold of 0"
             )
     if not diameter > 0:
         raise InputError(
-            f"a diameter of {diameter} came; a positive length is needed; "
-            "check that the source's points are not all the same"
+            f"got a diameter of {diameter}, expected a positive length; try a source whose points "
+            "are not all the same"
         )
     return float(100 * distances_to_truth(points[back[forth]], points).mean() / diameter)
 
 
 def reliability(promised: ArrayLike, right: ArrayLike) -> FloatArray:
-    """Count what is needed for a calibration error; counts of several pairs may be added up.
+    """Count what `calibration_error` needs; counts add up over pairs.
 
     Parameters
     ----------
     promised
-        (N,) probabilities that a match is right.
+        (N,) predicted probabilities that a match is right.
     right
-        (N,) whether it is.
+        (N,) True where it is.
 
     Returns
     -------
-    (3, 10) number of points in each bin of the promise, sum of their promises, number of right ones
+    (3, 10) for each bin: number of points, sum of their probabilities, number of right matches
     """
     promised, right = np.asarray(promised, np.float64), np.asarray(right, np.float64)
     if promised.shape != right.shape or promised.ndim != 1:
         raise InputError(
-            f"probabilities of shape {promised.shape} and outcomes of shape {right.shape} came; "
-            "two of one shape (N,) are needed; leave out points whose truth is not known"
+            f"got probabilities of shape {promised.shape} and outcomes of shape {right.shape}, "
+            "expected the same shape (N,); try leaving out points without a known truth"
         )
     if not ((promised >= 0) & (promised <= 1)).all():
-        raise InputError("probabilities outside 0 to 1 came; check the confidence of the map")
+        raise InputError(
+            "got probabilities outside 0 to 1, expected the scores of a map; try clipping them"
+        )
     bins = np.minimum((RELIABILITY_BINS * promised).astype(int), RELIABILITY_BINS - 1)  # (N,)
     weights = (None, promised, right)
     return np.stack([np.bincount(bins, w, RELIABILITY_BINS) for w in weights]).astype(np.float64)
 
 
 def calibration_error(counts: ArrayLike) -> float:
-    """Mean gap between promised and observed share of right matches, weighted by points.
+    """Compute the expected calibration error [Naeini et al. 2015], weighted by points.
 
     Parameters
     ----------
     counts
-        (3, 10) sums over all pairs of what `reliability` returned.
+        (3, 10) sum of `reliability` over all pairs.
     """
     points, promised, right = np.asarray(counts, np.float64)  # (10,) each
     if not points.sum() > 0:
-        raise InputError("no points came; at least one is needed; check the pairs")
+        raise InputError("got no points, expected at least one; try other pairs")
     return float(np.abs(promised - right).sum() / points.sum())

@@ -66,7 +66,7 @@ def test_noise_has_its_deviation():
     noisy = add_noise(np.zeros((20000, 3)), 0.02, np.random.default_rng(0))
     np.testing.assert_allclose(noisy.std(axis=0), 0.02, rtol=0.03)
     np.testing.assert_allclose(noisy.mean(axis=0), 0, atol=1e-3)
-    with pytest.raises(InputError, match=r"deviation of -1.0 came; at least 0.*; use 0"):
+    with pytest.raises(InputError, match=r"deviation of -1.0, expected at least 0; try 0"):
         add_noise(POINTS, -1.0, np.random.default_rng(0))
 
 
@@ -134,7 +134,9 @@ def test_detail_and_density_multiply():
 
 
 def test_detail_needs_sizes():
-    with pytest.raises(InputError, match=r"detail is 1.* does not know .*is needed; set it, or"):
+    with pytest.raises(
+        InputError, match=r"got detail = 1.* without sizes .*, expected .*; try set"
+    ):
         draw_uneven(Augmentation(detail=1), POINTS, np.random.default_rng(0))
 
 
@@ -165,11 +167,21 @@ def test_random_rotations():
         {"density": 0.5},
         {"detail": -1},
         {"detail": 11},
+        {"curvature": -1},
+        {"wobble": -0.1},
+        {"cut_chance": 1.1},
+        {"cut": (0.5, 0.2)},
+        {"view_chance": -0.1},
+        {"limb_chance": 1.5},
+        {"holes_chance": 2},
+        {"holes": 0},
+        {"hole_area": (0.0, 0.1)},
+        {"even_chance": 1.5},
     ],
 )
 def test_values_out_of_range(options):
     (name,) = options
     with pytest.raises(
-        InputError, match=rf"augmentation: {name} is .*; .* is needed; leave it out"
+        InputError, match=rf"augmentation: got {name} = .*, expected .*; try leaving it out"
     ):
         Augmentation(**options)

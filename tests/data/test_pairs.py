@@ -79,7 +79,7 @@ def test_only_vertices_with_a_known_partner_are_sources(sampling):
     known = np.arange(100, 400)
     pair = benchmark_pair(Sheets(known), 0, sampling=sampling, points=200)
     assert np.isin(pair.source_vertices, known).all()
-    with pytest.raises(InputError, match=r"300 vertices are available for 301"):
+    with pytest.raises(InputError, match=r"got 300 vertices for 301"):
         benchmark_pair(Sheets(known), 0, sampling=sampling, points=301)
 
 
@@ -107,7 +107,7 @@ def test_coincident_vertices_of_the_target_count_once():
     assert len(np.unique(pair.target, axis=0)) == 400
     assert pair.target_vertices.max() < 400
     np.testing.assert_array_equal(pair.target[pair.partner], pair.truth)
-    with pytest.raises(InputError, match="400 vertices are available for 401"):
+    with pytest.raises(InputError, match="got 400 vertices for 401"):
         benchmark_pair(Doubled(), 0, sampling="independent", points=401)
 
 
@@ -146,7 +146,7 @@ def test_areas_without_faces():
     assert (from_cloud.source_vertices >= 0).all()
     assert (from_cloud.target_vertices == -1).all()
     with pytest.raises(
-        InputError, match=r"cloud is a cloud without faces .*; one of .*; draw by v"
+        InputError, match=r"cloud: got a cloud without faces .*, expected one of .*; try by=.v"
     ):
         benchmark_pair(Sheets(surface=False), 2, sampling="independent", by="area", points=9)
 
@@ -213,26 +213,26 @@ def test_the_diameter_is_that_of_the_drawn_target_points():
 
 def test_pairs_without_truth():
     with pytest.raises(
-        MissingError, match=r"sheets: no corr.* flat and bent; a pair with.*; choose"
+        MissingError, match=r"sheets: got no corr.* flat and bent, expected a pair with.*; try"
     ):
         benchmark_pair(Sheets(known=np.arange(0)), 0)
 
 
 @pytest.mark.parametrize("index", [-1, 4])
 def test_pairs_that_do_not_exist(index):
-    with pytest.raises(InputError, match=rf"pair {index} was asked for; 0 to 3.*; count the rows"):
+    with pytest.raises(InputError, match=rf"pair {index}, expected 0 to 3; try counting the rows"):
         benchmark_pair(Sheets(), index)
 
 
 @pytest.mark.parametrize("option", ["sampling", "by", "rotate"])
 def test_choices_that_do_not_exist(option):
-    with pytest.raises(UsageError, match=rf"{option}='other' came; one of .*; check the spelling"):
+    with pytest.raises(UsageError, match=rf"{option}='other', expected one of .*; try"):
         benchmark_pair(Sheets(), 0, **{option: "other"})
 
 
 @pytest.mark.parametrize("sampling", ["shared", "full"])
 def test_areas_need_independent_samples(sampling):
-    with pytest.raises(UsageError, match=r"with by='area' came; .*; use by='vertex'"):
+    with pytest.raises(UsageError, match=r"with by='area', expected .*; try by='vertex'"):
         benchmark_pair(Sheets(), 0, sampling=sampling, by="area")
 
 

@@ -7,9 +7,7 @@ from ltenet.data.sampling import (
     Anchors,
     SurfaceSample,
     draw_density,
-    evaluate,
-    face_areas,
-    nearest_vertex,
+    positions_of,
     sample_surface,
     sample_vertices,
 )
@@ -53,26 +51,24 @@ def test_weights_choose_the_first_vertex_in_proportion_and_skip_zeros():
 @pytest.mark.parametrize("weights", [None, np.array([1.0, 1.0, 0.0, 1.0])])
 def test_too_few_vertices(weights):
     count = 5 if weights is None else 4
-    with pytest.raises(InputError, match=r"available for .*; at least as many.*; ask for fewer"):
+    with pytest.raises(
+        InputError, match=r"got . vertices for .*, expected at least as many.*; try fewer"
+    ):
         sample_vertices(count, 4, np.random.default_rng(0), weights=weights)
 
 
 @pytest.mark.parametrize("weights", [np.ones(3), np.array([1, 1, 1, -1.0]), np.full(4, np.nan)])
 def test_bad_weights(weights):
-    with pytest.raises(InputError, match=r"weights of shape .*; one finite number.*; use 0"):
+    with pytest.raises(InputError, match=r"got weights of shape .*, expected one finite.*; try 0"):
         sample_vertices(1, 4, np.random.default_rng(0), weights=weights)
 
 
 @pytest.mark.parametrize("count", [0, -2])
 def test_counts_are_positive(count):
-    with pytest.raises(InputError, match=r"were asked for; at least 1.*; give a positive"):
+    with pytest.raises(InputError, match=r"got a count of .*, expected at least 1; try a positive"):
         sample_vertices(count, 4, np.random.default_rng(0))
     with pytest.raises(InputError, match="at least 1"):
         sample_surface(VERTICES, FACES, count, np.random.default_rng(0))
-
-
-def test_face_areas():
-    np.testing.assert_allclose(face_areas(VERTICES, FACES), [0.0, 0.5, 1.5])
 
 
 def test_surface_points_fall_in_proportion_to_area():
@@ -94,7 +90,9 @@ def test_density_multiplies_area():
 
 
 def test_surface_without_area():
-    with pytest.raises(InputError, match=r"total area .* of 0.0; a positive.*; draw by vertex"):
+    with pytest.raises(
+        InputError, match=r"total area .* of 0.0, expected a positive.*; try sampling by vertex"
+    ):
         sample_surface(VERTICES, FACES[:1], 5, np.random.default_rng(0))
     with pytest.raises(InputError, match="0 faces"):
         sample_surface(VERTICES, FACES[:0], 5, np.random.default_rng(0))
@@ -104,15 +102,14 @@ def test_the_same_points_on_an_affine_copy():
     rng = np.random.default_rng(0)
     sample = sample_surface(VERTICES, FACES, 100, rng)
     matrix, shift = rng.standard_normal((3, 3)), rng.standard_normal(3)
-    here = evaluate(sample, VERTICES, FACES)
-    there = evaluate(sample, VERTICES @ matrix.T + shift, FACES)
+    here = positions_of(sample, VERTICES, FACES)
+    there = positions_of(sample, VERTICES @ matrix.T + shift, FACES)
     np.testing.assert_allclose(there, here @ matrix.T + shift, atol=1e-12)
 
 
 def test_corners_are_reproduced_exactly():
     sample = SurfaceSample(np.array([1, 2, 2]), np.eye(3))
-    np.testing.assert_array_equal(nearest_vertex(sample, FACES), [0, 3, 4])
-    np.testing.assert_array_equal(evaluate(sample, VERTICES, FACES), VERTICES[[0, 3, 4]])
+    np.testing.assert_array_equal(positions_of(sample, VERTICES, FACES), VERTICES[[0, 3, 4]])
     np.testing.assert_array_equal(
         Anchors.at_vertices(np.array([4, 2])).on(VERTICES), VERTICES[[4, 2]]
     )
@@ -120,8 +117,10 @@ def test_corners_are_reproduced_exactly():
 
 def test_a_sample_of_another_triangulation():
     sample = SurfaceSample(np.array([7]), np.array([[1.0, 0.0, 0.0]]))
-    with pytest.raises(InputError, match=r"names face 7 and the shape has 3; .*; use the faces"):
-        evaluate(sample, VERTICES, FACES)
+    with pytest.raises(
+        InputError, match=r"got a sample on face 7 for a shape with 3 .*; try the faces"
+    ):
+        positions_of(sample, VERTICES, FACES)
 
 
 def test_anchors_through_a_map_and_inside_a_part():
@@ -150,5 +149,5 @@ def test_density_is_smooth_and_defined_on_one_place():
 
 
 def test_density_contrast_below_one():
-    with pytest.raises(InputError, match=r"contrast of 0.5 came; .* at least 1.*; use 1"):
+    with pytest.raises(InputError, match=r"contrast of 0.5, expected .* at least 1; try 1"):
         draw_density(VERTICES, np.random.default_rng(0), contrast=0.5)

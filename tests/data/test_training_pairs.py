@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial import cKDTree
 
+from ltenet.bodies.body_pairs import draw_two_bodies, own_generator
+from ltenet.bodies.generated import GeneratedBody, Template
 from ltenet.data.augmentation import Augmentation
-from ltenet.data.body_pairs import draw_two_bodies, own_generator
-from ltenet.data.generated import GeneratedBody, Template
 from ltenet.data.training_pairs import PairConfig, TrainingPairs
 from ltenet.errors import InputError
 from ltenet.shape import CANONICAL_RADIUS
@@ -215,7 +215,7 @@ def test_categories(same_category, pool):
 
 
 def test_a_pool_without_two_of_a_kind():
-    with pytest.raises(InputError, match=r"4 shapes of 5 kinds came, .*; at least.*; enlarge the"):
+    with pytest.raises(InputError, match=r"got 4 shapes of 5 kinds, .*, expected .*; try a larger"):
         draw_two_bodies(
             Ellipsoids(), 0, np.random.default_rng(0), stream=0, same_category=True, pool=4
         )
@@ -287,7 +287,9 @@ def test_cropping_keeps_the_count_and_marks_what_lost_its_partner(sampling, by):
         tree = cKDTree(pair.target)
         if sampling == "shared":
             met = tree.query(pair.source_truth)[0] < 1e-6
-            np.testing.assert_array_equal(met, pair.source_known)
+            assert pair.source_known[met].all()
+            # Where the source was filled up, places are known that the target did not draw.
+            assert met.mean() > 0.3
         elif (~pair.source_known).sum() > 5:
             distance = tree.query(pair.source_truth)[0]
             assert distance[~pair.source_known].mean() > distance[pair.source_known].mean()
@@ -367,18 +369,20 @@ def test_thin_parts_are_small(what):
 )
 def test_configurations_out_of_range(options):
     (name,) = options
-    with pytest.raises(InputError, match=rf"training pairs: {name} is .*; .* needed; leave it out"):
+    with pytest.raises(
+        InputError, match=rf"training pairs: got {name} = .*, expected .*; try leav"
+    ):
         PairConfig(**options)
 
 
 def test_streams_out_of_range():
-    with pytest.raises(InputError, match=r"seed -1 and split 'train' came; .* needed; change"):
+    with pytest.raises(InputError, match=r"got seed -1 and split 'train', expected .*; try seed 0"):
         stream(seed=-1)
-    with pytest.raises(InputError, match="split 'test' came"):
+    with pytest.raises(InputError, match="split 'test', expected"):
         stream(split="test")
-    with pytest.raises(InputError, match=r"pair -1 was asked for; 0 or more.*; pairs count"):
+    with pytest.raises(InputError, match=r"training pair -1, expected 0 or more; try 0"):
         stream().draw(-1)
-    with pytest.raises(InputError, match="262 vertices are available for 300 points"):
+    with pytest.raises(InputError, match="got 262 vertices for 300 points"):
         stream(points=(300, 300), by="vertex").draw(0)
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
 
-from ltenet.data.body_pairs import own_generator
-from ltenet.neighbors import farthest_point_sample
+from ltenet.bodies.body_pairs import own_generator
+from ltenet.geometry.farthest_points import farthest_point_sample
 from ltenet.shape import Shape
 
 

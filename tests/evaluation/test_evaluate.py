@@ -24,6 +24,14 @@ def test_the_truth_itself() -> None:
     assert result.diameter == pytest.approx(1.0)
 
 
+def test_repr_is_one_line() -> None:
+    result = ltenet.evaluate(Correspondence(np.maximum(TRUTH - 1, 0), 11), TRUTH, target=LINE)
+    assert repr(result) == (
+        "Evaluation(11 points: 9.1% within 1 %, 9.1% within 5 %, mean error 9.09 % of the "
+        "diameter, 100.0% matched, coverage 90.9%)"
+    )
+
+
 def test_one_step_aside() -> None:
     aside = Correspondence(np.maximum(TRUTH - 1, 0), 11)
     result = ltenet.evaluate(aside, TRUTH, target=LINE)
@@ -76,9 +84,9 @@ def test_truth_from_a_file_and_from_a_map(tmp_path: Path) -> None:
     [
         (TRUTH, None, "a map without its target"),
         (TRUTH[:5], LINE, "11 entries from 0 to 10"),
-        (TRUTH + 1, LINE, "count from 0"),
+        (TRUTH + 1, LINE, "try counting from 0"),
         (TRUTH + 0.5, LINE, r"\(11,\) whole numbers or \(11, 3\) positions"),
-        (np.full(11, -1), LINE, "0 points with a known truth came"),
+        (np.full(11, -1), LINE, "got 0 points with a known truth"),
     ],
 )
 def test_mistakes(truth: np.ndarray, target: Shape | None, message: str) -> None:

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
+from ltenet.bodies.body_pairs import own_generator
 from ltenet.cli import main
-from ltenet.confidence import Calibration
-from ltenet.data.body_pairs import own_generator
 from ltenet.errors import InputError, UsageError
 from ltenet.io import save
-from ltenet.model import LTENet
-from ltenet.orientation import Orienter
+from ltenet.matching.confidence import Calibration
+from ltenet.matching.orientation import Orienter
+from ltenet.method.model import LTENet
 from ltenet.shape import Shape
 from ltenet.training.adapt import adapt
 from ltenet.training.config import TrainingConfig
@@ -61,12 +61,13 @@ def test_a_single_cloud_is_paired_with_itself() -> None:
 
 def test_too_few_points_are_refused() -> None:
     config = load_config("adapt").pairs
-    with pytest.raises(InputError, match="no shape came; at least one shape"):
+    with pytest.raises(InputError, match="got no shape, expected at least one shape"):
         OwnPairs([], config)
-    with pytest.raises(InputError, match="dot with 3 points came"):
+    with pytest.raises(InputError, match="got dot with 3 points"):
         OwnPairs([Shape(np.eye(3), name="dot")], config)
 
 
+@pytest.mark.slow
 def test_adapt_writes_weights_that_learned(
     small: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -111,20 +112,58 @@ def test_adapt_takes_along_what_belongs_to_the_weights(small: Settings, tmp_path
     LTENet(small().model).save_pretrained(start)
     Orienter().save_pretrained(start)
     Calibration().save_pretrained(start)
-    save(shapes(1)[0], tmp_path / "own.ply")
+    files = [str(tmp_path / f"own{k}.ply") for k in range(2)]
+    for shape, file in zip(shapes(2), files, strict=True):
+        save(shape, file)
     changes = [word for change in SHORT for word in ("--set", change)]
     output = tmp_path / "new"
-    assert main(["adapt", str(start), str(tmp_path / "own.ply"), "-o", str(output), *changes]) == 0
+    assert main(["adapt", str(start), *files, "-o", str(output), *changes]) == 0
     for name in ("orientation.safetensors", "calibration.json"):
         assert (output / name).read_bytes() == (start / name).read_bytes()
+    LTENet.from_pretrained(output)
+    (output / "calibration.json").unlink()
+    with pytest.raises(InputError, match=r"weights without calibration\.json"):
+        LTENet.from_pretrained(output)
+
+
+def test_adapted_weights_appear_whole_or_not_at_all(small: Settings, tmp_path: Path) -> None:
+    model = LTENet(small().model)
+    output = tmp_path / "out"
+    model.save_pretrained(output)
+    before = {file.name: file.read_bytes() for file in output.iterdir()}
+    config = load_config("adapt", list(SHORT))
+    lost = [tmp_path / "calibration.json"]  # as if the process ended while it copies
+    with pytest.raises(UsageError, match="out"):
+        adapt(model, shapes(2), output, config, beside=lost, force=True)
+    assert {file.name: file.read_bytes() for file in output.iterdir()} == before
+    assert list(tmp_path.iterdir()) == [output]
+
+
+def test_adapt_refuses_before_it_works(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("mine")
+    monkeypatch.chdir(tmp_path)
+    for shapes_given, output, words in (
+        (["a.ply"], "new", "at least two"),
+        (["a.ply", "b.ply"], "mine", "not empty"),
+        (["a.ply", "b.ply"], ".", "not empty"),
+    ):
+        assert main(["adapt", "human", *shapes_given, "-o", output]) == 2
+        assert words in capsys.readouterr().err
+    for output, words in (("mine", "thesis.tex"), (".", "mine")):
+        assert main(["adapt", "human", "a.ply", "b.ply", "-o", output, "--force"]) == 2
+        assert words in capsys.readouterr().err
 
 
 def test_labels_are_not_asked_of_shapes_that_have_none(small: Settings, tmp_path: Path) -> None:
     config = small()
-    with pytest.raises(UsageError, match="shapes without labels need an objective without"):
+    with pytest.raises(UsageError, match="expected an objective without labels"):
         adapt(LTENet(config.model), shapes(2), tmp_path / "out", config)
 
 
+@pytest.mark.slow
 def test_info_summarises_and_draws_a_run(
     small: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

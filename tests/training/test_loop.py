@@ -16,7 +16,7 @@ import torch
 
 from ltenet.cli.train import Train
 from ltenet.errors import InputError, LTENetError, UsageError
-from ltenet.model import LTENet
+from ltenet.method.model import LTENet
 from ltenet.training.checkpoint import read_checkpoint
 from ltenet.training.config import TrainingConfig
 from ltenet.training.loop import train
@@ -92,6 +92,7 @@ def test_a_run_leaves_its_files(small: Settings, start: Start) -> None:
         assert not same(checkpoint.model, checkpoint.average)
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_as_if_nothing_had_happened(
     small: Settings, start: Start, tmp_path: Path
 ) -> None:
@@ -122,16 +123,22 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(
     assert timeless[0] == timeless[1]
 
 
-def test_an_interrupt_saves_and_exits_with_130(small: Settings, tmp_path: Path) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
+def test_a_signal_saves_and_says_how_to_go_on(
+    small: Settings, tmp_path: Path, name: str, code: int
+) -> None:
     process = command("--set", "schedule.length=100000", folder=tmp_path, config=small())
     wait_for(process, "step 3 ")
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=300)
-    assert process.returncode == 130
+    process.send_signal(getattr(signal, name))
+    _, told = process.communicate(timeout=300)
+    assert process.returncode == code
+    assert "ltenet train --resume runs/tiny" in told
     checkpoint = read_checkpoint(tmp_path / "runs" / "tiny" / "last.ckpt")
     assert checkpoint.step >= 3
 
 
+@pytest.mark.slow
 def test_two_processes_are_one_with_the_whole_batch(
     small: Settings, start: Start, tmp_path: Path
 ) -> None:
@@ -150,6 +157,7 @@ def test_two_processes_are_one_with_the_whole_batch(
         torch.testing.assert_close(value, states[1][name], rtol=1e-3, atol=1e-4, msg=name)
 
 
+@pytest.mark.slow
 def test_the_tiny_network_learns(small: Settings, start: Start) -> None:
     config = small(
         "schedule.length=60", "validation.every=5", "validation.pairs=4", "log_every=20",
@@ -191,14 +199,14 @@ def test_a_run_is_not_ended_by_minutes_that_have_passed(small: Settings, start: 
     run = start(small("validation.pairs=0"))
     train(run.read_config(), run)
     settings = run.config.read_text(encoding="utf-8")
-    with pytest.raises(UsageError, match=r"--minutes 1e-06 came .* more than that is needed"):
+    with pytest.raises(UsageError, match=r"got --minutes 1e-06 .* expected more than that"):
         Train(resume=str(run.path), minutes=1e-6).run()
     assert run.config.read_text(encoding="utf-8") == settings
 
 
 def test_a_loss_that_is_not_finite_stops_the_run(small: Settings, start: Start) -> None:
     config = small("optim.lr=1e30", "optim.clip=0", "validation.pairs=0")
-    with pytest.raises(LTENetError, match=r"the loss of step \d is nan; a finite number"):
+    with pytest.raises(LTENetError, match=r"step \d: got a loss of nan, expected a finite number"):
         train(config, start(config))
 
 
@@ -206,23 +214,24 @@ def test_runs_are_not_overwritten(small: Settings, tmp_path: Path) -> None:
     config = small()
     run = new_run(config, tmp_path)
     (run.path / "note.txt").write_text("mine")
-    with pytest.raises(UsageError, match="this run exists; another name is needed"):
+    with pytest.raises(UsageError, match="got a run that exists, expected a new name"):
         new_run(config, tmp_path)
     assert not (new_run(config, tmp_path, force=True).path / "note.txt").exists()
+    (run.path / "note.txt").write_text("mine")
     run.config.unlink()
-    with pytest.raises(UsageError, match="not the folder of a run"):
+    with pytest.raises(UsageError, match=r"got a folder without config\.toml"):
         new_run(config, tmp_path, force=True)
 
 
 def test_damaged_checkpoints_are_told(small: Settings, start: Start) -> None:
     run = start(small())
-    with pytest.raises(InputError, match="there is no checkpoint"):
+    with pytest.raises(InputError, match="got no checkpoint"):
         read_checkpoint(run.checkpoint)
     run.checkpoint.write_bytes(b"nonsense")
-    with pytest.raises(InputError, match="not a checkpoint"):
+    with pytest.raises(InputError, match="got a damaged checkpoint"):
         read_checkpoint(run.checkpoint)
     torch.save({"format": 0}, run.checkpoint)
-    with pytest.raises(InputError, match="format 0 came; format 1 is needed"):
+    with pytest.raises(InputError, match="got a checkpoint of format 0, expected format 1"):
         read_checkpoint(run.checkpoint)
 
 
@@ -231,7 +240,7 @@ def test_another_network_does_not_resume(small: Settings, start: Start) -> None:
     run = start(config)
     train(config, run)
     other = load_config(run.config, ["model.encoder.dimension=20", "schedule.length=4"])
-    with pytest.raises(LTENetError, match="the checkpoint is of another network"):
+    with pytest.raises(LTENetError, match="got a checkpoint of another network"):
         train(other, run, resume=True)
 
 
@@ -247,3 +256,13 @@ def test_a_score_on_other_pairs_does_not_count(small: Settings, start: Start) ->
     same = load_config(run.config, [longer, "validation.every=1"])
     assert validated_alike(dump_config(config), dump_config(same))
     assert not validated_alike(dump_config(config), dump_config(harder))
+
+
+def test_a_run_killed_before_its_settings_were_written_is_no_run(
+    small: Settings, tmp_path: Path
+) -> None:
+    config = small()
+    (tmp_path / config.name).mkdir()
+    assert new_run(config, tmp_path).config.is_file()
+    with pytest.raises(LTENetError, match="got a run that exists"):
+        new_run(config, tmp_path)

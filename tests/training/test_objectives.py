@@ -1,16 +1,13 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
-import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ltenet.losses import objective
-from ltenet.model import LTENet
+from ltenet.method.losses import objective
+from ltenet.method.model import LTENet
 from ltenet.training.config import KnownTerm, ReconstructionTerm
-from ltenet.training.objectives import annealed_sigma, known_loss, reconstruction_loss, step_loss
+from ltenet.training.objectives import known_loss, reconstruction_loss, step_loss
 from ltenet.training.pair_tensors import PairTensors
 from ltenet.training.settings import load_config
 from ltenet.training.soft_matching import soft_matching, soft_targets
@@ -85,23 +82,19 @@ def test_points_that_are_not_known_change_nothing() -> None:
         target_truth=torch.where(one.target_known[:, None], one.target_truth, -99.0),
     )
     features = [random(30, 8, seed=7)], [random(40, 8, seed=8)]
-    transform = load_config("tiny").model.transform
-    for mode in ("similarity", "distance"):
-        term = KnownTerm(weight=1, mode=mode, width=0.5)  # type: ignore[arg-type]
-        losses = [known_loss([p], *features, term, transform) for p in (one, nowhere)]
-        assert losses[0] == losses[1] > 0
+    term = KnownTerm(weight=1, width=0.5)
+    losses = [known_loss([p], *features, term) for p in (one, nowhere)]
+    assert losses[0] == losses[1] > 0
 
 
-@pytest.mark.parametrize("mode", ["similarity", "distance"])
-def test_nothing_known_costs_nothing(mode: str) -> None:
+def test_nothing_known_costs_nothing() -> None:
     one = pair()
     one = one._replace(
         source_known=torch.zeros_like(one.source_known),
         target_known=torch.zeros_like(one.target_known),
     )
     source, target = random(30, 8, seed=7).requires_grad_(), random(40, 8, seed=8)
-    term = KnownTerm(weight=1, mode=mode)  # type: ignore[arg-type]
-    loss = known_loss([one], [source], [target], term, load_config("tiny").model.transform)
+    loss = known_loss([one], [source], [target], KnownTerm(weight=1))
     loss.backward()
     assert loss.item() == 0
     assert source.grad is not None
@@ -115,23 +108,10 @@ def test_features_that_know_the_answer_cost_little() -> None:
     # One axis per point: every point is like itself and unlike all others.
     right = torch.eye(50, dtype=torch.float64)
     wrong = right.roll(1, dims=0)
-    transform = replace(load_config("tiny").model.transform, neighbors=1)
-    for mode in ("similarity", "distance"):
-        term = KnownTerm(weight=1, mode=mode, width=0.01)  # type: ignore[arg-type]
-        good = known_loss([one], [right], [right], term, transform).item()
-        bad = known_loss([one], [wrong], [right], term, transform).item()
-        assert good < 1e-3 < 1 < bad
-
-
-def test_distance_mode_has_the_gradient_of_its_value() -> None:
-    one = pair(12, 12)
-    transform = load_config("tiny").model.transform
-    transform = replace(transform, neighbors=4)
-    term = KnownTerm(weight=1, mode="distance")
-    features = [random(12, 5, seed=7).requires_grad_(), random(12, 5, seed=8).requires_grad_()]
-    assert torch.autograd.gradcheck(
-        lambda a, b: known_loss([one], [a], [b], term, transform), features
-    )
+    term = KnownTerm(weight=1, width=0.01)
+    good = known_loss([one], [right], [right], term).item()
+    bad = known_loss([one], [wrong], [right], term).item()
+    assert good < 1e-3 < 1 < bad
 
 
 def test_reconstruction_is_the_objective_of_the_paper_for_equal_and_unequal_sizes() -> None:
@@ -151,14 +131,6 @@ def test_reconstruction_is_the_objective_of_the_paper_for_equal_and_unequal_size
         ]  # fmt: skip
         actual = reconstruction_loss(pairs, source, target, term, model)
         torch.testing.assert_close(actual, torch.stack(each).mean())
-
-
-def test_the_bandwidth_falls_geometrically() -> None:
-    model = load_config("tiny").model
-    term = ReconstructionTerm(weight=1, sigma_start=0.16, sigma_share=0.5)
-    sigmas = [annealed_sigma(term, model, progress) for progress in (0, 0.25, 0.5, 1)]
-    assert sigmas == pytest.approx([0.16, 0.04, 0.01, 0.01])
-    assert annealed_sigma(ReconstructionTerm(), model, 0) == 0.01
 
 
 def test_terms_add_up_with_their_weights() -> None:

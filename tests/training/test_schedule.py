@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from ltenet.model import LTENet
+from ltenet.method.model import LTENet
 from ltenet.training.average import WeightAverage
 from ltenet.training.schedule import ScheduleConfig
 from ltenet.training.settings import load_config
@@ -35,10 +35,18 @@ def test_position_in_every_unit(unit: str, expected: float) -> None:
 
 
 def test_a_schedule_stretches_over_minutes() -> None:
-    schedule = ScheduleConfig(length=200, warmup=20, milestones=(100,), kind="multistep")
+    schedule = ScheduleConfig(length=200, warmup=20, kind="cosine")
     minutes = schedule.scaled_to_minutes(10)
     assert (minutes.unit, minutes.length, minutes.warmup) == ("minutes", 10, 1)
-    assert minutes.milestones == (5,)
+    assert minutes.rate(5.5) == pytest.approx(schedule.rate(110))
+
+
+def test_a_stretched_baseline_keeps_its_course_not_its_tail() -> None:
+    """DPC trains for 300 epochs and lowers its rate for good at epoch 9."""
+    short = load_config("dpc").schedule.scaled_to("steps", 2500)
+    assert (short.unit, short.length, short.milestones) == ("steps", 2500, (1500, 2250))
+    assert [short.rate(at) for at in (0, 1499)] == [1, 1]
+    assert [short.rate(at) for at in (1500, 2499)] == pytest.approx([0.1, 0.01])
 
 
 def test_the_average_follows_its_formula() -> None:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ltenet.data.training_pairs import PairConfig, TrainingPairs
-from ltenet.model import LTENet
+from ltenet.method.model import LTENet
 from ltenet.training.config import SelfTrainingTerm
 from ltenet.training.objectives import step_loss
 from ltenet.training.pair_tensors import PairTensors
@@ -90,8 +90,7 @@ def test_good_features_are_believed_and_made_better(pair: PairTensors) -> None:
     lesson = teach(blind(pair), good, SelfTrainingTerm(weight=1, keep=0.1))
     assert lesson.source_known.float().mean() > 0.6
     error = (lesson.source_truth - pair.source_truth).norm(dim=1)  # (N,)
-    assert error[lesson.source_known].mean() < 0.05
-    assert error[lesson.source_known].mean() < noise.norm(dim=1).mean()
+    assert error[lesson.source_known].mean() < 0.85 * noise.norm(dim=1).mean()
     assert good.training  # left as it was
 
 

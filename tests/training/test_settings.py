@@ -8,7 +8,13 @@ import torch
 
 from ltenet.errors import InputError, MissingError, UsageError
 from ltenet.training.config import KnownTerm, OptimConfig, TrainingConfig
-from ltenet.training.settings import dump_config, load_config, parse_config, presets
+from ltenet.training.settings import (
+    dump_config,
+    load_config,
+    parse_config,
+    presets,
+    validated_alike,
+)
 
 PRESETS = {
     "adapt", "animal", "animal-unsupervised", "dpc", "human", "human-unsupervised", "paper", "tiny",
@@ -26,7 +32,7 @@ def test_a_preset_survives_its_own_toml(name: str) -> None:
     assert parse_config(dump_config(config), where="again") == config
 
 
-def test_the_paper_to_the_letter() -> None:
+def test_the_paper_where_it_is_explicit() -> None:
     config = load_config("paper")
     model, optim, terms = config.model, config.optim, config.reconstruction.objective
     assert (model.transform.kind, model.transform.neighbors, model.transform.gamma) == (
@@ -41,6 +47,7 @@ def test_the_paper_to_the_letter() -> None:
     schedule = config.schedule
     assert (schedule.kind, schedule.unit) == ("cosine", "epochs")
     assert (schedule.length, schedule.warmup) == (300, 10)
+    assert schedule.epoch_pairs == 8 * 1000  # DPC's, as the paper defines none
     pairs = config.pairs
     assert (pairs.sampling, pairs.by, pairs.pool, pairs.radius) == ("shared", "vertex", 2000, None)
     assert pairs.points == (1024, 1024)
@@ -53,9 +60,30 @@ def test_the_baseline_is_dpc() -> None:
     terms = config.reconstruction.objective
     assert (terms.itself, terms.cross, terms.smoothness) == (10, 1, 1)
     assert (config.optim.kind, config.optim.batch_size, config.optim.accumulate) == ("adam", 8, 2)
-    assert config.schedule.milestones == (6, 9)
+    schedule = config.schedule
+    assert (schedule.unit, schedule.length, schedule.epoch_pairs) == ("epochs", 300, 8 * 1000)
+    # The rate falls after 6000 and 9000 batches; two batches make a step.
+    for batches, rate in ((5998, 1), (6000, 0.1), (8998, 0.1), (9000, 0.01), (299_998, 0.01)):
+        position = schedule.position(
+            step=batches // 2, pairs_per_step=config.pairs_per_step, seconds=0
+        )
+        assert schedule.rate(position) == pytest.approx(rate)
     assert (config.model.transform.kind, config.model.divergence.kind) == ("softmax", "chamfer")
     assert not config.joint
+
+
+def test_paper_and_baseline_differ_in_the_method_alone() -> None:
+    paper, dpc = load_config("paper"), load_config("dpc")
+    assert paper.pairs == dpc.pairs
+    assert (paper.seed, paper.joint, paper.model.encoder) == (
+        dpc.seed,
+        dpc.joint,
+        dpc.model.encoder,
+    )
+    assert (paper.model.radius, paper.model.center) == (dpc.model.radius, dpc.model.center)
+    terms, others = paper.reconstruction.objective, dpc.reconstruction.objective
+    assert (terms.alpha, terms.smoothness_neighbors) == (8, 10)
+    assert (others.alpha, others.smoothness_neighbors) == (8, 10)
 
 
 @pytest.mark.parametrize("name", ["human", "animal", "human-unsupervised", "animal-unsupervised"])
@@ -75,7 +103,7 @@ def test_settings_are_changed_one_by_one() -> None:
             "optim.lr=1e-4",
             "pairs.points=[64, 128]",
             "pairs.what=animal",
-            'known.mode="distance"',
+            'optim.kind="adam"',
             "sync_norm=false",
             "pairs.radius=none",
             "model.radius=none",
@@ -85,7 +113,7 @@ def test_settings_are_changed_one_by_one() -> None:
     )
     assert config.optim.lr == 1e-4
     assert config.pairs.points == (64, 128)
-    assert (config.pairs.what, config.known.mode) == ("animal", "distance")
+    assert (config.pairs.what, config.optim.kind) == ("animal", "adam")
     assert config.sync_norm is False
     assert config.model.radius is config.pairs.radius is None
     assert config.schedule.length == 7.0
@@ -101,21 +129,22 @@ def test_a_file_is_read_like_a_preset(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ("optim.lr", UsageError, "no value came; key=value is needed; write it as"),
-        ("optim.lr=fast", InputError, "lr: 'fast' came; a value of type float is needed"),
-        ("optim.learning_rate=1", InputError, "unknown setting learning_rate; known are"),
-        ("name.first=x", UsageError, "name is a single setting; a table of settings is needed"),
-        ("optim.batch_size=2.5", InputError, "2.5 came; a value of type int"),
-        ("optim.batch_size=0", InputError, "batch_size is 0; at least 1 is needed; leave it out"),
-        ("optim.betas=[0.9]", InputError, "a list of 2 is needed"),
+        ("optim.lr", UsageError, "got no value, expected key=value; try --set"),
+        ("optim.lr=fast", InputError, "lr: got 'fast', expected a value of type float"),
+        ("optim.learning_rate=1", InputError, "got the unknown setting learning_rate, expected"),
+        ("name.first=x", UsageError, "got name, a single setting, expected a table"),
+        ("optim.batch_size=2.5", InputError, "got 2.5, expected a value of type int"),
+        ("optim.batch_size=0", InputError, "batch_size: got 0, expected at least 1; try"),
+        ("optim.betas=[0.9]", InputError, "expected a list of 2"),
         ("optim.betas=[0.9, 1.0]", InputError, "two numbers from 0 to below 1"),
-        ("known.mode=guess", InputError, "'guess' came; one of 'similarity', 'distance'"),
-        ("known.weight=0", InputError, "no term of the loss has a weight"),
-        ("model.radius=1.0", InputError, "the same normalisation is needed"),
+        ("optim.kind=sgd", InputError, "got 'sgd', expected one of 'adamw', 'adam'"),
+        ("known.weight=0", InputError, "got no term of the loss with a weight"),
+        ("model.radius=1.0", InputError, "got model.radius 1.0 and pairs.radius 0.5"),
+        ("pairs.center=false", InputError, "got model.center True and pairs.center False"),
         ("name=a/b", InputError, "a name without slashes"),
-        ("schedule.warmup=1e9", InputError, "a length above the warm-up"),
+        ("schedule.warmup=1e9", InputError, "expected a length above the warm-up"),
         ("schedule.final=2", InputError, "shares up to 1"),
-        ("reconstruction.sigma_start=-1", InputError, "none or a length above 0"),
+        ("reconstruction.weight=-1", InputError, "got -1.0, expected at least 0"),
         ("self_training.start=1", InputError, "a share below 1"),
     ],
 )
@@ -125,12 +154,28 @@ def test_what_cannot_be_is_refused(change: str, error: type[Exception], message:
 
 
 def test_a_missing_or_broken_file_is_told(tmp_path: Path) -> None:
-    with pytest.raises(MissingError, match="no such preset, and no readable file"):
+    with pytest.raises(MissingError, match="got neither a preset nor a readable file"):
         load_config("huamn")
     path = tmp_path / "broken.toml"
     path.write_text("[optim\nlr = 1", encoding="utf-8")
-    with pytest.raises(InputError, match=r"broken.toml: not TOML .* put quotes around text"):
+    with pytest.raises(InputError, match=r"broken.toml: got text that is not TOML .* try quotes"):
         load_config(path)
+
+
+def test_runs_of_older_versions_still_load() -> None:
+    """Settings that are gone are dropped where they meant what every run does today."""
+    config = load_config("tiny")
+    lines = (
+        dump_config(config)
+        .replace("[known]", '[known]\nmode = "similarity"')
+        .replace("[reconstruction]", '[reconstruction]\nsigma_start = "none"\nsigma_share = 0.5')
+    )
+    assert parse_config(lines, where="old") == config
+    assert validated_alike(lines, dump_config(config))
+    changed = lines.replace('"similarity"', '"distance"')
+    with pytest.raises(InputError, match=r"old: got known\.mode 'distance', expected a setting of"):
+        parse_config(changed, where="old")
+    assert not validated_alike(changed, dump_config(config))
 
 
 def test_defaults_need_a_term() -> None:
@@ -141,7 +186,7 @@ def test_defaults_need_a_term() -> None:
 
 
 def test_the_optimiser_is_the_one_that_was_asked_for() -> None:
-    from ltenet.model import LTENet
+    from ltenet.method.model import LTENet
     from ltenet.training.loop import make_optimizer
 
     model = LTENet(load_config("tiny").model)

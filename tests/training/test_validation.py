@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ltenet.data.training_pairs import TrainingPairs
-from ltenet.model import LTENet
+from ltenet.method.model import LTENet
 from ltenet.training.config import TrainingConfig
 from ltenet.training.validation import (
     HeldBack,

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ltenet.bodies.humans import HumanGenerator
 from ltenet.correspondence import Correspondence
-from ltenet.data.humans import HumanGenerator
 from ltenet.shape import Shape
 from tools.chromium import Browser, find_chromium
 

@@ -11,9 +11,9 @@ import pytest
 from ltenet.cli import main
 from ltenet.correspondence import Correspondence
 from ltenet.io import save
-from ltenet.maps import write_map
+from ltenet.io.maps import write_map
+from ltenet.io.textures import TexturedMesh, write_textured
 from ltenet.shape import Shape
-from ltenet.transferring.textured import TexturedMesh, write_textured
 from ltenet.viewer import view
 from ltenet.viewer.packing import unpack
 from ltenet.viewer.report import scene_of
@@ -147,8 +147,8 @@ def test_the_page_shows_the_picture_on_both(
 def test_without_texture_the_pattern_is_named_as_such(browser: Browser, tmp_path: Path) -> None:
     shape = tube().shape
     view(shape, shape, np.arange(len(shape)), save=tmp_path / "report.html")
-    page = browser.open((tmp_path / "report.html").as_uri() + "#mode=pattern", size=(900, 560))
+    page = browser.open((tmp_path / "report.html").as_uri() + "#mode=Checker", size=(900, 560))
     page.wait_for("window.ltenet && window.ltenet.ready")
     assert "Checker" in page.run("document.querySelector('.mode[aria-checked=true]').textContent")
-    assert "computed" in page.run("document.querySelector('.note').textContent")
+    assert "checker pattern" in page.run("document.querySelector('.note').textContent")
     page.close()

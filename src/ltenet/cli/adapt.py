@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +11,8 @@ import tyro
 
 from ltenet.cli.command import Command, Result
 from ltenet.cli.output import table
+from ltenet.cli.progress import progress
+from ltenet.errors import UsageError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,14 +21,19 @@ class Adapt(Command):
 
     The objective needs nothing but the shapes. Where the weights have an orientation network, it
     turns them upright first; else they should stand upright (y up) and face the same way.
+
+    Examples
+    --------
+      ltenet adapt human scans/*.ply -o my-weights
+      ltenet match a.ply b.ply -o map.npz --model my-weights
     """
 
-    model: tyro.conf.Positional[str]
+    model: tyro.conf.Positional[Annotated[str, tyro.conf.arg(metavar="MODEL")]]
     """Weights to begin with: a name or a folder."""
-    shapes: tyro.conf.Positional[tuple[Path, ...]]
-    """Files with one shape each."""
-    output: Annotated[Path, tyro.conf.arg(aliases=("-o",), metavar="PATH")]
-    """Folder for the new weights."""
+    shapes: tyro.conf.Positional[Annotated[tuple[Path, ...], tyro.conf.arg(metavar="SHAPES")]]
+    """Files with one shape each, at least two."""
+    output: Annotated[Path, tyro.conf.arg(aliases=("-o",), metavar="DIR")]
+    """Folder for the new weights; it appears whole when they are ready."""
     minutes: float | None = None
     """How long; 10 by default."""
     config: str = "adapt"
@@ -35,32 +41,38 @@ class Adapt(Command):
     set: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """Change one setting, e.g. --set optim.lr=3e-5; may be repeated."""
     force: bool = False
-    """Replace weights that are in the folder."""
+    """Replace a folder of weights; the old ones stay until the new ones are ready."""
 
     def run(self) -> Result:
         """Load weights and shapes, train, write."""
-        from ltenet import confidence, orientation
-        from ltenet.files import atomic_path
         from ltenet.io import load
-        from ltenet.model import LTENet, find_weights
-        from ltenet.training.adapt import adapt
+        from ltenet.matching import confidence, orientation
+        from ltenet.method.model import LTENet, find_weights
+        from ltenet.training.adapt import adapt, check_weights_folder
         from ltenet.training.settings import load_config
 
+        if len(self.shapes) < 2:
+            raise UsageError(
+                f"got {len(self.shapes)} shape, expected at least two: one alone has no other to "
+                "be matched with; try more shapes of its kind"
+            )
+        check_weights_folder(self.output, force=self.force)
         config = load_config(self.config, self.set)
         if self.minutes is not None:
             schedule = config.schedule.scaled_to_minutes(self.minutes)
             config = dataclasses.replace(config, schedule=schedule)
         model = LTENet.from_pretrained(self.model)
-        shapes = [load(path) for path in self.shapes]
+        shapes = [load(path) for path in progress(self.shapes, "reading shapes")]
         start = find_weights(self.model)
         orienter = orientation.Orienter.from_pretrained(start)
         if orienter is not None:
-            shapes = [shape.rotated(orienter.frame(shape.points).rotation) for shape in shapes]
-        result = adapt(model, shapes, self.output, config, force=self.force)
-        for name in (orientation.FILE, confidence.FILE):  # they belong to the weights
-            if (start / name).is_file():
-                with atomic_path(self.output / name, force=True) as path:
-                    shutil.copyfile(start / name, path)
+            shapes = [
+                shape.rotated(orienter.frame(shape.points).rotation)
+                for shape in progress(shapes, "turning them upright")
+            ]
+        kept = [start / name for name in (orientation.FILE, confidence.FILE)]
+        beside = [file for file in kept if file.is_file()]
+        result = adapt(model, shapes, self.output, config, beside=beside, force=self.force)
         figures = {
             "weights": str(self.output),
             "shapes": len(shapes),

@@ -30,12 +30,8 @@ class App(Command):
         def announce(address: str) -> None:
             addresses.append(address)
             say(f"ltenet app at {address}\nend it with Ctrl-C")
-            if not self.no_browser:
-                import webbrowser
 
-                webbrowser.open(address)
-
-        serve(port=self.port, announce=announce)
+        serve(port=self.port, announce=announce, browser=not self.no_browser)
         return Result({"address": addresses[0]}, "the app has ended")
 
 

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from ltenet.cli.command import Command, Result, command_line
-from ltenet.cli.output import progress, say
+from ltenet.cli.command import Command, OptionalName, OptionalPath, Result, command_line
+from ltenet.cli.output import say
+from ltenet.cli.progress import progress
 from ltenet.cli.sources import data_folder
 from ltenet.errors import UsageError
+from ltenet.matching.config import Orient
+from ltenet.refinement.options import Method
 
 if TYPE_CHECKING:
-    from ltenet.evaluation.bench import BenchConfig, BenchRun
-
-OptionalPath = Annotated[Path | None, tyro.conf.arg(metavar="PATH")]
-OptionalName = Annotated[str | None, tyro.conf.arg(metavar="NAME")]
+    from ltenet.evaluation.bench.run import BenchConfig, BenchRun
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,30 +30,31 @@ class Bench(Command):
     """
 
     benchmark: tyro.conf.Positional[Annotated[str, tyro.conf.arg(metavar="BENCHMARK")]]
-    """shrec19, faust, tosca, scape, generated (or generated-human, generated-animal), or a folder
-    or manifest of your own."""
+    """shrec19, faust, tosca, faust_r, shrec07, ... (docs/evaluation.md has all), generated,
+    generated-human, generated-animal, or a folder or manifest of your own."""
     data: OptionalPath = None
     """Folder of the benchmarks; LTENET_DATA by default."""
     method: Annotated[str, tyro.conf.arg(metavar="NAME")] = "ltenet"
-    """Method, or several with commas, or all; see docs/evaluation.md."""
+    """Method, several with commas, or all, e.g. ltenet,fmaps; see docs/evaluation.md."""
     model: OptionalName = None
     """Weights, by name or folder; by default those that suit the shapes."""
-    orient: OptionalName = None
-    """How shapes are turned before matching (method ltenet): auto, yaw, any or none."""
-    refine: OptionalName = None
-    """How the map is refined (method ltenet): coherent, ot, linear, mutual, spectral or none."""
+    orient: Orient | None = None
+    """How shapes are turned before matching (method ltenet); see `ltenet match --help`."""
+    refine: Method | None = None
+    """How the map is refined (method ltenet)."""
     option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """Another option of the method, e.g. --option iterations=50; may be repeated."""
-    sampling: Literal["shared", "independent", "full"] = "shared"
-    """The same points on both shapes as in papers, each shape drawn by itself, or whole meshes."""
+    sampling: Literal["shared", "independent", "full"] | None = None
+    """The same points on both shapes as in papers, each shape drawn by itself, or whole meshes; by
+    default shared, and full for sets of whole meshes (faust_r, shrec07, ...)."""
     by: Literal["vertex", "area"] = "vertex"
     """What independent samples are drawn from."""
     points: int = 1024
     """Points drawn on each shape."""
     pairs: int | None = None
     """A random part of the pairs; all by default."""
-    seeds: str = "0,1,2"
-    """Sampling seeds, with commas."""
+    seeds: OptionalName = None
+    """Sampling seeds, with commas; 0,1,2 by default, 0 for sets of whole meshes."""
     noise: float = 0.0
     """Standard deviation of Gaussian noise on the source, in the unit of the set."""
     rotate: Literal["none", "yaw", "any"] = "none"
@@ -75,14 +76,17 @@ class Bench(Command):
 
     def run(self) -> Result:
         """Predict, score, write."""
-        from ltenet.evaluation.comparison import compare, markdown_table
-        from ltenet.evaluation.report import check_free, write_comparison, write_report
-        from ltenet.evaluation.results import summarize
+        from ltenet.evaluation.bench.comparison import compare, markdown_table
+        from ltenet.evaluation.bench.report import check_free, write_comparison, write_report
+        from ltenet.evaluation.bench.results import summarize
+        from ltenet.files import check_output_folder
 
         command = command_line(self, "bench")
         methods = self._methods()
         configs = [self._config(method) for method in methods]
+        check_output_folder(self._cache())
         if self.output is not None:
+            check_output_folder(self.output)
             check_free(self.output, force=self.force)
         if len(configs) == 1:
             run = self._run(configs[0])
@@ -108,7 +112,7 @@ class Bench(Command):
         first = next((row for row in results if "missing" not in row), {})
         data = {
             "benchmark": self.benchmark,
-            "sampling": self.sampling,
+            "sampling": configs[0].sampling,
             "command": command,
             "rows": results,
         }
@@ -119,17 +123,19 @@ class Bench(Command):
             say(text)
 
     def _methods(self) -> list[str]:
-        from ltenet.evaluation.methods import METHODS
+        from ltenet.evaluation.peers.table import PEERS
 
-        return list(METHODS) if self.method == "all" else _words(self.method, "method")
+        return list(PEERS) if self.method == "all" else _words(self.method, "method")
 
     def _config(self, method: str) -> BenchConfig:
-        from ltenet.evaluation.bench import BenchConfig
-        from ltenet.evaluation.methods import method_spec
+        from ltenet.evaluation.bench.benchmarks import protocol_of
+        from ltenet.evaluation.bench.run import BenchConfig
+        from ltenet.evaluation.peers.table import find_peer
 
+        sampled = protocol_of(self.benchmark) == "samples"
         # With several methods, an option goes to those that have it.
         several = "," in self.method or self.method == "all"
-        takes = method_spec(method).takes
+        takes = find_peer(method).takes
         given = {"model": self.model, "orient": self.orient, "refine": self.refine}
         if several:
             given = {name: value for name, value in given.items() if name in takes}
@@ -138,21 +144,21 @@ class Bench(Command):
             data=data_folder(self.data),
             method=method,
             options=tuple(_option(text) for text in self.option),
-            sampling=self.sampling,
+            sampling=self.sampling or ("shared" if sampled else "full"),
             by=self.by,
             points=self.points,
             pairs=self.pairs,
-            seeds=read_seeds(self.seeds),
+            seeds=read_seeds(self.seeds or ("0,1,2" if sampled else "0")),
             noise=self.noise,
             rotate=self.rotate,
-            cycle=not self.no_cycle,
+            cycle=sampled and not self.no_cycle,
             strict=self.strict,
             geodesic=self.geodesic,
             **given,
         )
 
     def _run(self, config: BenchConfig) -> BenchRun:
-        from ltenet.evaluation.bench import run_bench
+        from ltenet.evaluation.bench.run import run_bench
 
         def shown(items: Iterable[Any], total: int) -> Iterator[Any]:
             return progress(items, f"{config.benchmark} by {config.method}", total=total)
@@ -160,7 +166,7 @@ class Bench(Command):
         return run_bench(config, cache=self._cache(), workers=self.workers, progress=shown)
 
     def _cache(self) -> Path:
-        from ltenet.evaluation.predictions import default_cache
+        from ltenet.evaluation.bench.predictions import default_cache
 
         return self.cache if self.cache is not None else default_cache()
 
@@ -172,8 +178,9 @@ def _text(result: dict[str, Any], table: str) -> str:
     """Table with what must be known to read it."""
     if not result:
         return table
+    drawn = "whole meshes" if result["sampling"] == "full" else f"{result['sampling']} samples"
     told = [
-        f"{result['benchmark']}, {result['pairs']} pairs, {result['sampling']} samples, seeds "
+        f"{result['benchmark']}, {result['pairs']} pairs, {drawn}, seeds "
         f"{', '.join(map(str, result['seeds']))}; figures of the {result['scored']} prediction"
     ]
     if result["remark"]:
@@ -184,6 +191,10 @@ def _text(result: dict[str, Any], table: str) -> str:
             f"oracle, the nearest drawn point: acc 1 % {oracle['acc']['0.01']['mean']:.1f}, "
             f"err {oracle['err_percent']['mean']:.2f} % of dmax"
         )
+    if "classes" in result:
+        from ltenet.evaluation.bench.comparison import class_table
+
+        table = f"{table}\nClasses, {result['method']}, % of the diameter:\n\n{class_table(result)}"
     return "\n".join([*told, "", table])
 
 
@@ -193,7 +204,7 @@ def read_seeds(text: str) -> tuple[int, ...]:
         return tuple(int(word) for word in _words(text, "seeds"))
     except ValueError:
         raise UsageError(
-            f"--seeds {text} came; whole numbers with commas are needed; try --seeds 0,1,2"
+            f"got --seeds {text}, expected whole numbers with commas; try --seeds 0,1,2"
         ) from None
 
 
@@ -201,8 +212,8 @@ def _words(text: str, option: str) -> list[str]:
     words = [word.strip() for word in text.split(",")]
     if not all(words):
         raise UsageError(
-            f"--{option} '{text}' came; words with commas between them are needed; "
-            "take out empty ones"
+            f"got --{option} '{text}', expected words with commas between them; "
+            "try it without empty ones"
         )
     return words
 
@@ -211,7 +222,7 @@ def _option(text: str) -> tuple[str, Any]:
     """Read NAME=VALUE; the value is a number if it looks like one."""
     name, equals, value = text.partition("=")
     if not (name and equals):
-        raise UsageError(f"--option {text} came; NAME=VALUE is needed; try --option iterations=50")
+        raise UsageError(f"got --option {text}, expected NAME=VALUE; try --option iterations=50")
     for kind in (int, float):
         try:
             return name, kind(value)

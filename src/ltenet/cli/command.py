@@ -5,9 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import tyro
+
+from ltenet.errors import LTENetError
+
+#: The two shapes of a pair and the map between them, named alike by every verb.
+SourcePath = tyro.conf.Positional[Annotated[Path, tyro.conf.arg(metavar="SOURCE")]]
+TargetPath = tyro.conf.Positional[Annotated[Path, tyro.conf.arg(metavar="TARGET")]]
+MapPath = tyro.conf.Positional[Annotated[Path, tyro.conf.arg(metavar="MAP")]]
+OptionalPath = Annotated[Path | None, tyro.conf.arg(metavar="PATH")]
+OptionalName = Annotated[str | None, tyro.conf.arg(metavar="NAME")]
 
 
 class Result(NamedTuple):
@@ -19,10 +29,13 @@ class Result(NamedTuple):
         What `--json` prints: plain dicts, lists, numbers and texts.
     text
         The same for people.
+    failure
+        What went wrong with a part of it; told after the result, and the exit code is its own.
     """
 
     data: Mapping[str, Any]
     text: str
+    failure: LTENetError | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,4 +84,5 @@ def command_line(command: Command, verb: str) -> str:
 
 
 def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
+    """Write an option's name; one that is a word of Python has an underscore behind it."""
+    return "--" + name.rstrip("_").replace("_", "-")

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from ltenet.cli.command import Command, Result
-from ltenet.cli.output import as_json_text, progress, table
+from ltenet.cli.command import Command, OptionalName, OptionalPath, Result
+from ltenet.cli.convert_smal import ConvertSmal
+from ltenet.cli.output import as_json_text, table
+from ltenet.cli.progress import progress
 from ltenet.cli.sources import (
     DATA_VARIABLE,
     GENERATORS,
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
     from ltenet.data.shapeset import ShapeSet
 
 Output = Annotated[Path, tyro.conf.arg(aliases=("-o",), metavar="PATH")]
-OptionalPath = Annotated[Path | None, tyro.conf.arg(metavar="PATH")]
-OptionalName = Annotated[str | None, tyro.conf.arg(metavar="NAME")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class List(Command):
 
     def run(self) -> Result:
         """Look at the generators, the readers, and the folder if there is one."""
-        from ltenet.data.body_pairs import own_generator
+        from ltenet.bodies.body_pairs import own_generator
         from ltenet.data.readers import READERS
 
         templates: list[dict[str, Any]] = []
@@ -119,8 +119,10 @@ class Make(Command):
     def run(self) -> Result:
         """Draw the shapes, then write them."""
         from ltenet.data.generated_set import write_generated
+        from ltenet.files import check_output_folder, refuse_to_overwrite
 
-        _check_new(self.output / "manifest.json", force=self.force)
+        check_output_folder(self.output)
+        refuse_to_overwrite(self.output / "manifest.json", force=self.force)
         shapes = generated(
             self.what,
             self.count,
@@ -198,10 +200,11 @@ class Sheet(_OfSet):
 
     def run(self) -> Result:
         """Open, choose, render, write."""
-        from ltenet.rendering import contact_sheet, render, write_png
+        from ltenet.drawing.rendering import contact_sheet, render, write_png
+        from ltenet.files import check_output
 
         _check_at_least_one(count=self.count, columns=self.columns, tile=self.tile)
-        _check_new(self.output, force=self.force)
+        check_output(self.output, force=self.force, suffixes=(".png",))
         shapes, indices = self._chosen_shapes(self.count)
         tiles = []
         for index in progress(indices, "drawing", total=len(indices)):
@@ -236,11 +239,11 @@ class Info(_OfSet):
     def run(self) -> Result:
         """Open, choose, measure, write."""
         from ltenet.data.set_statistics import describe_set, measure_set
-        from ltenet.files import atomic_path
+        from ltenet.files import atomic_path, check_output
 
         _check_at_least_one(count=self.count)
         if self.output is not None:
-            _check_new(self.output, force=self.force)
+            check_output(self.output, force=self.force, suffixes=(".json",))
         shapes, indices = self._chosen_shapes(self.count)
         measures = measure_set(
             shapes,
@@ -263,6 +266,7 @@ class Data:
         | Annotated[Make, tyro.conf.subcommand("make")]
         | Annotated[Sheet, tyro.conf.subcommand("sheet")]
         | Annotated[Info, tyro.conf.subcommand("info")]
+        | Annotated[ConvertSmal, tyro.conf.subcommand("convert-smal")]
     )
 
 
@@ -299,12 +303,4 @@ def _info_text(data: dict[str, Any]) -> str:
 def _check_at_least_one(**numbers: int) -> None:
     for name, number in numbers.items():
         if number < 1:
-            raise UsageError(f"--{name} {number} came; at least 1 is needed; leave it out")
-
-
-def _check_new(file: Path, *, force: bool) -> None:
-    """Refuse at once, not after minutes of work."""
-    if file.exists() and not force:
-        raise UsageError(
-            f"{file}: the file exists; a new name is needed; choose one, or give --force"
-        )
+            raise UsageError(f"got --{name} {number}, expected at least 1; try without it")

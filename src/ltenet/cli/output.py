@@ -7,11 +7,9 @@ import logging
 import os
 import sys
 import traceback as tracebacks
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
-
-Item = TypeVar("Item")
+from typing import Any
 
 
 def write_result(data: Mapping[str, Any], text: str, *, as_json: bool) -> None:
@@ -58,18 +56,6 @@ def logging_to_stderr(*, verbose: bool) -> Iterator[None]:
 class _StderrHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         say(f"{record.levelname.lower()}: {record.getMessage()}")
-
-
-def progress(items: Iterable[Item], label: str, *, total: int | None = None) -> Iterator[Item]:
-    """Go through items with a bar on stderr, if that is a terminal."""
-    if not sys.stderr.isatty():
-        yield from items
-        return
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(stderr=True)
-    yield from track(items, label, total=total, console=console, transient=True)
 
 
 def table(rows: Sequence[Sequence[object]], *, header: Sequence[str] | None = None) -> str:

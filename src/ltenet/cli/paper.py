@@ -8,8 +8,8 @@ from typing import Annotated
 
 import tyro
 
-from ltenet.cli.bench import OptionalPath, read_seeds
-from ltenet.cli.command import Command, Result, command_line
+from ltenet.cli.bench import read_seeds
+from ltenet.cli.command import Command, OptionalPath, Result, command_line
 from ltenet.cli.output import say
 from ltenet.cli.sources import data_folder
 
@@ -18,8 +18,8 @@ from ltenet.cli.sources import data_folder
 class Paper(Command):
     """Make a table or figure of the paper anew, with the published figures beside ours.
 
-    Each training gets the same time. Finished trainings and predictions are kept: the same call
-    after an interrupt goes on where it stopped.
+    All rows of a table are trained for the same number of steps, with the same pairs. Finished
+    trainings and predictions are kept: the same call after an interrupt goes on where it stopped.
     """
 
     name: tyro.conf.Positional[Annotated[str, tyro.conf.arg(metavar="NAME")]]
@@ -29,8 +29,12 @@ class Paper(Command):
     """Folder for the table (JSON and Markdown) and the figures (PNG and SVG)."""
     data: OptionalPath = None
     """Folder of the benchmarks; LTENET_DATA by default."""
-    minutes: float = 2.0
-    """Time of each training."""
+    steps: int | None = None
+    """Steps of every training, for a quick look; those of docs/evaluation.md by default."""
+    continue_: Annotated[bool, tyro.conf.arg(name="continue")] = False
+    """Go on with the result in the folder: test rows whose trainings are finished, train none."""
+    published: bool = False
+    """For `main`: also train on SURREAL, SHREC'19 and SMAL where --data has them, as the paper."""
     pairs: int | None = None
     """A random part of the test pairs; all by default."""
     seeds: str = "0,1,2"
@@ -50,19 +54,23 @@ class Paper(Command):
 
     def run(self) -> Result:
         """Train, test, write."""
+        from ltenet.evaluation.bench.predictions import default_cache
         from ltenet.evaluation.paper.experiments import run_experiment
         from ltenet.evaluation.paper.runner import PaperConfig
         from ltenet.evaluation.paper.tables import markdown
         from ltenet.evaluation.paper.trainings import Budget
-        from ltenet.evaluation.predictions import default_cache
+        from ltenet.files import check_output_folder
 
+        check_output_folder(self.output)
+        check_output_folder(self.runs)
         config = PaperConfig(
             data=data_folder(self.data),
-            budget=Budget(self.minutes, self.runs, self.threads),
+            budget=Budget(self.runs, self.steps, self.threads, train=not self.continue_),
             cache=self.cache if self.cache is not None else default_cache(),
             pairs=self.pairs,
             seeds=read_seeds(self.seeds),
             workers=self.workers,
+            published=self.published,
         )
         result = run_experiment(
             self.name,
@@ -71,6 +79,7 @@ class Paper(Command):
             command=command_line(self, "paper"),
             shapes=self.shapes,
             force=self.force,
+            again=self.continue_,
             tell=say,
         )
         return Result(result, markdown(result))

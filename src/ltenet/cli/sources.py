@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ltenet.cli.output import progress
+from ltenet.cli.progress import progress
 from ltenet.errors import LTENetError, MissingError, UsageError
 
 if TYPE_CHECKING:
@@ -45,14 +45,14 @@ def open_source(
         return generated(what, count, seed=seed, template=template, category=category)
     if template is not None:
         raise UsageError(
-            f"the template '{template}' came for '{what}'; only generated shapes have one; "
-            "leave it out, or choose among categories with --category"
+            f"got the template '{template}' for '{what}', expected it for generated shapes alone; "
+            "try --category"
         )
     shapes = _open_named(what, data)
     if category is not None and category not in shapes.categories:
         raise UsageError(
-            f"the category '{category}' came; '{what}' has {', '.join(_unique(shapes))}; "
-            "choose one of them, or leave it out"
+            f"got the category '{category}', expected one of {', '.join(_unique(shapes))} for "
+            f"'{what}'; try without it"
         )
     return shapes
 
@@ -95,8 +95,8 @@ def found_benchmarks(folder: Path) -> dict[str, ShapeSet]:
 
     if not folder.is_dir():
         raise MissingError(
-            f"{folder}: there is no such folder; the one that holds the benchmarks is needed; "
-            f"check --data and {DATA_VARIABLE}"
+            f"{folder}: got no such folder, expected the one that holds the benchmarks; "
+            f"try another --data or {DATA_VARIABLE}"
         )
     found = {}
     for name in READERS:
@@ -123,16 +123,15 @@ def _open_named(what: str, data: Path | None) -> ShapeSet:
         folder = data_folder(data)
         if folder is None:
             raise MissingError(
-                f"'{what}' is a benchmark that does not ship with ltenet; the folder that holds "
-                f"its data is needed; name it with --data or in {DATA_VARIABLE}"
+                f"got '{what}', a benchmark that does not ship with ltenet, expected the folder "
+                f"that holds its data; try --data DIR, or set {DATA_VARIABLE}"
             )
         return find_benchmark(what, folder)
     path = Path(what)
     if not path.exists() and path.name == what and not path.suffix:
         raise UsageError(
-            f"'{what}' is neither a known set nor a folder; one of "
-            f"{', '.join([*GENERATORS, *names])}, or a folder or manifest of your own, is needed; "
-            "check the spelling, or see `ltenet data list`"
+            f"got '{what}', expected a known set ({', '.join([*GENERATORS, *names])}), or a "
+            "folder or manifest of your own; try `ltenet data list`"
         )
     return open_set(path)
 

@@ -1,30 +1,42 @@
-"""`ltenet train`: train a network on generated shapes. How: docs/training.md."""
+"""`ltenet train`: train a network on generated shapes or a set on disk. How: docs/training.md."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import tyro
 
-from ltenet.cli.command import Command, Result
-from ltenet.cli.output import table
+from ltenet.cli.command import Command, OptionalPath, Result
+from ltenet.cli.output import say, table
 
 
 @dataclass(frozen=True, kw_only=True)
 class Train(Command):
-    """Train a network on generated shapes.
+    """Train a network on generated shapes, or on a set of your own.
 
     The run's folder holds its settings, log, checkpoint and best weights. A run that stopped, for
     whatever reason, goes on with --resume as if it had not.
+
+    Examples
+    --------
+      ltenet train tiny
+      ltenet train human --minutes 60 --name mine
+      ltenet train --resume mine
+      ltenet train paper --data SURREAL --set pairs.pool=230000
     """
 
     config: tyro.conf.Positional[str | None] = None
     """A preset (paper, dpc, human, animal, tiny, ...) or a TOML file."""
     set: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """Change one setting, e.g. --set optim.lr=1e-4; may be repeated."""
+    data: OptionalPath = None
+    """Train on this set (SURREAL, SMAL, FAUST, ..., a folder of meshes) instead of generated
+    shapes; --set pairs.what=NAME says which one where the folder's name does not."""
     resume: str | None = None
     """Go on with this run, given by its name or folder."""
     name: str | None = None
@@ -43,17 +55,19 @@ class Train(Command):
     def run(self) -> Result:
         """Train until the schedule ends."""
         from ltenet.errors import UsageError
+        from ltenet.files import check_output_folder
         from ltenet.training.checkpoint import read_checkpoint
         from ltenet.training.loop import train
         from ltenet.training.runs import find_run, joined_later, new_run, rewrite_config
         from ltenet.training.settings import load_config
 
+        check_output_folder(self.runs)
         if (self.config is None) == (self.resume is None):
             raise UsageError(
-                "both settings and --resume came, or neither; one of them is needed; "
+                "got settings and --resume, or neither, expected one of them; "
                 "try `ltenet train tiny`"
             )
-        changes = list(self.set)
+        changes = [*self._from_set(), *self.set]
         if self.name is not None:
             changes.append(f'name="{self.name}"')
         if self.resume is not None:
@@ -65,8 +79,8 @@ class Train(Command):
             spent = read_checkpoint(run.checkpoint).seconds / 60 if self.resume else 0.0
             if self.minutes <= spent:
                 raise UsageError(
-                    f"--minutes {self.minutes:g} came for a run that has been trained for "
-                    f"{spent:.1f}; more than that is needed; add the time it shall go on"
+                    f"got --minutes {self.minutes:g} for a run that has been trained for "
+                    f"{spent:.1f}, expected more than that; try adding the time it shall go on"
                 )
             schedule = config.schedule.scaled_to_minutes(self.minutes)
             config = dataclasses.replace(config, schedule=schedule)
@@ -74,13 +88,18 @@ class Train(Command):
             rewrite_config(run, config)
         else:
             run = new_run(config, self.runs, force=self.force)
-        result = train(
-            config,
-            run,
-            resume=self.resume is not None,
-            devices=self.devices,
-            accelerator=self.accelerator,
-        )
+        try:
+            result = train(
+                config,
+                run,
+                resume=self.resume is not None,
+                devices=self.devices,
+                accelerator=self.accelerator,
+            )
+        except KeyboardInterrupt:
+            if run.checkpoint.is_file() and not joined_later():
+                say(f"the run is saved; go on with: {self._to_resume(run.path)}")
+            raise
         if joined_later():
             raise SystemExit(0)  # the first process tells the result
         figures = {
@@ -92,6 +111,35 @@ class Train(Command):
             "selected_by": config.validation.select,
         }
         return Result(figures, table(list(figures.items())))
+
+    def _from_set(self) -> list[str]:
+        """Return the settings of pairs from a set on disk."""
+        if self.data is None:
+            return []
+        from ltenet.data.readers import set_name
+        from ltenet.errors import MissingError
+
+        if not self.data.exists():
+            raise MissingError(
+                f"{self.data}: got no such folder, expected the shapes to train on; try another "
+                "spelling"
+            )
+        changes = [f"pairs.data={json.dumps(str(self.data.resolve()))}"]
+        if not any(change.startswith("pairs.what=") for change in self.set):
+            changes.append(f"pairs.what={set_name(self.data)}")
+        return changes
+
+    def _to_resume(self, run: Path) -> str:
+        """Write the command that goes on with a run."""
+        words = ["ltenet", "train", "--resume", str(run)]
+        for option, value, usual in (
+            ("--minutes", self.minutes, None),
+            ("--devices", self.devices, 1),
+            ("--accelerator", self.accelerator, "auto"),
+        ):
+            if value != usual:
+                words += [option, f"{value:g}" if isinstance(value, float) else str(value)]
+        return shlex.join(words)
 
 
 COMMAND = Train

@@ -4,77 +4,74 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import tyro
 
-from ltenet.cli.command import Command, Result
-from ltenet.cli.output import table
+from ltenet.cli.command import Command, MapPath, OptionalPath, Result, SourcePath, TargetPath
+from ltenet.cli.output import say, table
 from ltenet.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from ltenet.correspondence import Correspondence
+    from ltenet.io.textures import TexturedMesh
     from ltenet.shape import Shape
-    from ltenet.transferring.textured import TexturedMesh
-
-OptionalPath = Annotated[Path | None, tyro.conf.arg(metavar="PATH")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Transfer(Command):
-    """Carry something from SOURCE onto TARGET along a map, or back with --direction to-source.
+    """Carry something from SOURCE onto TARGET along a map, or back with --reverse.
 
     Colours of points are mixed, labels voted on, scalars mixed. Landmarks go to places between
     points. The picture of an .obj or .glb becomes one on the receiver if that has texture
     coordinates and the output is .obj or .glb, else colours of points. With deformation the shape
     itself is bent onto the other and keeps its points, faces and texture.
+
+    Examples
+    --------
+      ltenet transfer scan.ply template.obj map.npz --what colors -o colored.ply
+      ltenet transfer scan.ply template.obj map.npz --what landmarks --values lm.csv -o out.csv
+      ltenet transfer scan.ply template.obj map.npz --what scalars --values skin.npy -o skin.npy
+        --reverse
     """
 
-    map: tyro.conf.Positional[Annotated[Path, tyro.conf.arg(metavar="MAP")]]
-    """The map from SOURCE to TARGET: .npz, .csv, .txt, .map or .vts."""
-    source: tyro.conf.Positional[Annotated[Path, tyro.conf.arg(metavar="SOURCE")]]
+    source: SourcePath
     """Shape that the map starts from."""
-    target: tyro.conf.Positional[Annotated[Path, tyro.conf.arg(metavar="TARGET")]]
+    target: TargetPath
     """Shape that the map leads to."""
+    map: MapPath
+    """The map from SOURCE to TARGET: .npz, .csv, .txt, .map or .vts. May also come first."""
     output: Annotated[Path, tyro.conf.arg(aliases=("-o",), metavar="PATH")]
     """File to write: a shape (.ply, .obj, .npz, ...), for scalars also .npy, .csv and .txt, for
-    landmarks .csv, .mrk.json or .fcsv, with a texture .obj or .glb."""
+    landmarks .csv, .tps, .mrk.json or .fcsv, with a texture .obj or .glb."""
     what: Literal["colors", "labels", "scalars", "landmarks", "texture", "deformation"]
     """What to carry."""
+    reverse: bool = False
+    """Carry from TARGET back onto SOURCE."""
     direction: Literal["to-target", "to-source"] = "to-target"
-    """From SOURCE onto TARGET, which is usual, or from TARGET back onto SOURCE."""
+    """Older spelling: to-source is the same as --reverse."""
     values: OptionalPath = None
     """File with scalars or labels (.npy, .csv, .txt; a row per point), or with landmarks."""
     fill: float = 0.05
     """Points that the map does not reach take over from near ones, up to this share of the
-    diameter."""
+    diameter; scalars that are still missing come from neighbours. 0 leaves gaps."""
     mesh_system: Literal["LPS", "RAS"] | None = None
     """Axes of both shapes, if landmarks of 3D Slicer may have others; by default the same."""
-    index_base: int | None = None
-    """What a text map counts from, 0 or 1; by default as the suffix says."""
+    index_base: Literal[0, 1] | None = None
+    """What the numbers in a text map count from; by default as the suffix says."""
     force: bool = False
-    """Replace files that are already there."""
+    """Replace files that exist."""
 
     def run(self) -> Result:
         """Load, carry, write."""
         from ltenet.correspondence import Correspondence
-        from ltenet.files import refuse_to_overwrite
         from ltenet.io import load
 
-        refuse_to_overwrite(self.output, force=self.force)
-        if self.values is None and self.what in ("scalars", "landmarks"):
-            raise UsageError(
-                f"--what {self.what} came without --values; a file with them is needed; "
-                "name it with --values FILE"
-            )
-        if self.values is not None and self.what in ("colors", "texture", "deformation"):
-            raise UsageError(
-                f"--values came with --what {self.what}, which come with the shape; leave it out, "
-                "or choose scalars, labels or landmarks"
-            )
-        source, target = load(self.source), load(self.target)
+        self._check()
+        paths = self._ordered()
+        source, target = load(paths.source), load(paths.target)
         correspondence = Correspondence.load(
-            self.map, source=source, target=target, index_base=self.index_base
+            paths.map, source=source, target=target, index_base=self.index_base
         )
         giver, receiver = (source, target) if self._forward else (target, source)
         carry = {
@@ -95,14 +92,39 @@ class Transfer(Command):
         rows = [(name, _readable(name, value)) for name, value in figures.items()]
         return Result(figures, table(rows))
 
+    def _check(self) -> None:
+        """Refuse what could not be written or read, before the first second of work."""
+        from ltenet.files import check_output
+
+        check_output(self.output, force=self.force, suffixes=_suffixes(self.what))
+        if self.values is None and self.what in ("scalars", "landmarks"):
+            raise UsageError(
+                f"got --what {self.what} without --values, expected a file with them; "
+                "try --values FILE"
+            )
+        if self.values is not None and self.what in ("colors", "texture", "deformation"):
+            raise UsageError(
+                f"got --values with --what {self.what}, which come with the shape, expected "
+                "scalars, labels or landmarks; try without --values"
+            )
+
+    def _ordered(self) -> Paths:
+        """Tell shapes and map apart: the map used to stand first."""
+        from ltenet.io.correspondences import is_map
+
+        if is_map(self.source) and not is_map(self.map):
+            return Paths(self.target, self.map, self.source)
+        return Paths(self.source, self.target, self.map)
+
     @property
     def _forward(self) -> bool:
-        return self.direction == "to-target"
+        return self.direction == "to-target" and not self.reverse
 
     @property
     def _paths(self) -> tuple[Path, Path]:
         """Files of giver and receiver."""
-        return (self.source, self.target) if self._forward else (self.target, self.source)
+        source, target, _ = self._ordered()
+        return (source, target) if self._forward else (target, source)
 
     @property
     def _way(self) -> Any:
@@ -111,15 +133,13 @@ class Transfer(Command):
     def _colors(self, corr: Correspondence, giver: Shape, receiver: Shape) -> dict[str, Any]:
         from ltenet.transferring.transfer import transfer
 
-        self._needs(".ply", ".obj", ".off", ".npz", ".xyz", ".txt", ".csv")
         return self._saved(transfer(corr, giver, onto=receiver, what="colors", **self._way))
 
     def _labels(self, corr: Correspondence, giver: Shape, receiver: Shape) -> dict[str, Any]:
+        from ltenet.io.values import write_values
         from ltenet.transferring.transfer import transfer
-        from ltenet.transferring.value_files import read_values, write_values
 
-        self._needs(".ply", ".npz", ".npy", ".csv", ".txt")
-        given: Any = giver if self.values is None else read_values(self.values)
+        given: Any = giver if self.values is None else self._rows(giver)
         labelled = transfer(corr, given, onto=receiver, what="labels", **self._way)
         if self.output.suffix.lower() in (".ply", ".npz"):
             return self._saved(labelled)
@@ -128,27 +148,37 @@ class Transfer(Command):
         return {"points": len(labelled), "files": [str(self.output)]}
 
     def _scalars(self, corr: Correspondence, giver: Shape, receiver: Shape) -> dict[str, Any]:
+        from ltenet.io.values import write_values
         from ltenet.transferring.transfer import transfer
-        from ltenet.transferring.value_files import WRITABLE, read_values, write_values
 
-        self._needs(*WRITABLE)
-        assert self.values is not None
-        given = read_values(self.values)
-        if len(given) != len(giver):
-            raise InputError(
-                f"{self.values}: {len(given)} rows came; one for each of the {len(giver)} points "
-                f"of {self._paths[0]} is needed; check the file and --direction"
-            )
-        values = transfer(corr, given, onto=receiver, what="scalars", **self._way)
+        values = transfer(corr, self._rows(giver), onto=receiver, what="scalars", **self._way)
+        figures: dict[str, Any] = {"points": len(values)}
+        if self.fill > 0:
+            from ltenet.transferring.filling import fill_from_neighbors
+
+            values, taken = fill_from_neighbors(values, receiver)
+            figures["filled_from_neighbors"] = int(taken.sum())
         write_values(values, receiver, self.output, force=self.force)
-        return {"points": len(values), "files": [str(self.output)]}
+        return {**figures, "files": [str(self.output)]}
+
+    def _rows(self, giver: Shape) -> Any:
+        """Read --values, one row for each point of the giver."""
+        from ltenet.io.values import read_values
+
+        assert self.values is not None
+        rows = read_values(self.values)
+        if len(rows) != len(giver):
+            other = "without" if self.reverse else "with"
+            raise InputError(
+                f"{self.values}: got {len(rows)} rows, expected one for each of the {len(giver)} "
+                f"points of {self._paths[0]}; try it {other} --reverse, or check the file"
+            )
+        return rows
 
     def _landmarks(self, corr: Correspondence, giver: Shape, receiver: Shape) -> dict[str, Any]:
-        from ltenet.transferring.landmark_files import SUFFIXES, read_landmarks, write_landmarks
+        from ltenet.io.landmarks import read_landmarks, write_landmarks
         from ltenet.transferring.transfer import transfer
 
-        if not self.output.name.lower().endswith((*SUFFIXES, ".json")):
-            self._needs(*SUFFIXES)
         assert self.values is not None
         landmarks = read_landmarks(self.values, giver)
         own = landmarks.system
@@ -166,37 +196,38 @@ class Transfer(Command):
         return {"landmarks": len(carried), "lost": lost, "files": [str(self.output)]}
 
     def _texture(self, corr: Correspondence, giver: Shape, receiver: Shape) -> dict[str, Any]:
-        from ltenet.transferring.textured import read_textured
+        from ltenet.io.textures import read_textured
         from ltenet.transferring.transfer import transfer
 
-        self._needs(".obj", ".glb", ".ply", ".off", ".npz")
         mesh = read_textured(self._paths[0])
         onto: Shape | TexturedMesh | None = None
         if self.output.suffix.lower() in (".obj", ".glb"):
             onto = read_textured(self._paths[1])
         if onto is None and self.output.suffix.lower() == ".glb":
             raise UsageError(
-                f"{self.output}: {self._paths[1]} has no texture coordinates; .ply or .obj is "
-                "needed, for colours of points; choose one"
+                f"{self.output}: got {self._paths[1]} without texture coordinates, expected some "
+                "for .glb; try .ply or .obj, for colours of points"
             )
+        if onto is None:
+            say(f"{self._paths[1]}: no texture coordinates are used: points get colours")
         painted = transfer(corr, mesh or giver, onto=onto or receiver, what="texture", **self._way)
-        return self._saved(painted)
+        became = "colours of points" if onto is None else "picture"
+        return {"became": became, **self._saved(painted)}
 
     def _deformation(self, corr: Correspondence, giver: Shape, receiver: Shape) -> dict[str, Any]:
+        from ltenet.io.textures import read_textured
         from ltenet.shape import Shape
         from ltenet.transferring.folds import folded_faces
         from ltenet.transferring.surface import Surface
-        from ltenet.transferring.textured import read_textured
         from ltenet.transferring.transfer import transfer
 
-        self._needs(".ply", ".obj", ".glb", ".off", ".npz", ".npy", ".xyz")
         textured = None
         if self.output.suffix.lower() in (".obj", ".glb"):
             textured = read_textured(self._paths[0])
         if textured is None and self.output.suffix.lower() == ".glb":
             raise UsageError(
-                f"{self.output}: {self._paths[0]} has no texture to keep; .ply or .obj is needed; "
-                "choose one"
+                f"{self.output}: got {self._paths[0]} without a texture, expected one to keep for "
+                ".glb; try .ply or .obj"
             )
         bent = transfer(corr, textured or giver, onto=receiver, what="deformation", **self._way)
         shape = bent if isinstance(bent, Shape) else bent.shape
@@ -209,8 +240,8 @@ class Transfer(Command):
 
     def _saved(self, result: Shape | TexturedMesh) -> dict[str, Any]:
         from ltenet.io import save
+        from ltenet.io.textures import write_textured
         from ltenet.shape import Shape
-        from ltenet.transferring.textured import write_textured
 
         if isinstance(result, Shape):
             save(result, self.output, force=self.force)
@@ -218,16 +249,34 @@ class Transfer(Command):
         files = write_textured(result, self.output, force=self.force)
         return {"points": len(result.shape), "files": [str(file) for file in files]}
 
-    def _needs(self, *suffixes: str) -> None:
-        if self.output.suffix.lower() not in suffixes:
-            raise UsageError(
-                f"{self.output}: '{self.output.suffix}' cannot hold {self.what}; one of "
-                f"{', '.join(suffixes)} is needed; rename the output"
-            )
+
+class Paths(NamedTuple):
+    """Both shapes and the map, in whichever order they were given."""
+
+    source: Path
+    target: Path
+    map: Path
+
+
+def _suffixes(what: str) -> tuple[str, ...]:
+    """Suffixes of the files that can hold what is carried."""
+    from ltenet.io.landmarks import SUFFIXES
+    from ltenet.io.values import WRITABLE
+
+    return {
+        "colors": (".ply", ".obj", ".off", ".npz", ".xyz", ".txt", ".csv"),
+        "labels": (".ply", ".npz", ".npy", ".csv", ".txt"),
+        "scalars": tuple(WRITABLE),
+        "landmarks": (*SUFFIXES, ".json"),
+        "texture": (".obj", ".glb", ".ply", ".off", ".npz"),
+        "deformation": (".ply", ".obj", ".glb", ".off", ".npz", ".npy", ".xyz"),
+    }[what]
 
 
 def _readable(name: str, value: Any) -> Any:
     """Turn lists into words and shares into per cent."""
+    if name == "filled_from_neighbors":
+        return f"{value:,} of the points{'; --fill 0 leaves them empty' if value else ''}"
     if isinstance(value, list):
         return ", ".join(value) or "none"
     of = {"matched": "of the points", "mean_distance": "of the diameter", "folded_faces": ""}

@@ -10,7 +10,7 @@ from ltenet import __version__
 from ltenet.cli.command import Command, Result
 from ltenet.cli.output import table
 
-_PACKAGES = ("torch", "numpy", "scipy", "trimesh", "safetensors", "tyro", "rich")
+_PACKAGES = ("torch", "numpy", "scipy", "safetensors", "tyro", "rich")
 
 
 @dataclass(frozen=True, kw_only=True)

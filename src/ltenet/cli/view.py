@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from ltenet.cli.command import Command, Result
+from ltenet.cli.command import Command, MapPath, OptionalPath, Result, SourcePath, TargetPath
 from ltenet.cli.output import table
 from ltenet.errors import UsageError
 
 if TYPE_CHECKING:
     from ltenet.correspondence import Correspondence
     from ltenet.shape import Shape
-
-OptionalPath = Annotated[Path | None, tyro.conf.arg(metavar="PATH")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,14 +23,19 @@ class View(Command):
 
     It opens in any browser, without a network: linked 3-D views, partners under the pointer,
     confidence, errors if the truth is given, and a morph from source to target.
+
+    Examples
+    --------
+      ltenet view scan.ply template.obj map.npz -o report.html
+      ltenet view scan.ply template.obj map.npz --png pair.png --truth truth.txt
     """
 
-    source: tyro.conf.Positional[Path]
+    source: SourcePath
     """Shape that the map starts from."""
-    target: tyro.conf.Positional[Path]
+    target: TargetPath
     """Shape that the map leads to."""
-    map: tyro.conf.Positional[Path]
-    """The map: .npz of `ltenet match`, or .txt, .map, .vts with one number per source point."""
+    map: MapPath
+    """The map: .npz of `ltenet match`, or .csv, .txt, .map or .vts."""
     output: Annotated[OptionalPath, tyro.conf.arg(aliases=("-o",))] = None
     """HTML file to write."""
     png: OptionalPath = None
@@ -41,36 +44,32 @@ class View(Command):
     """The true map, for errors and the accuracy curve."""
     title: str | None = None
     """What stands at the head of the report; the names of the shapes by default."""
-    index_base: int | None = None
-    """What text maps count from, 0 or 1; by default as the suffix says."""
+    index_base: Literal[0, 1] | None = None
+    """What the numbers in text maps count from; by default as the suffix says."""
     force: bool = False
-    """Replace files that are already there."""
+    """Replace files that exist."""
 
     def run(self) -> Result:
         """Load, describe, write."""
-        from ltenet.files import refuse_to_overwrite
+        from ltenet.drawing.rendering import write_png
+        from ltenet.files import check_output
         from ltenet.io import load
-        from ltenet.rendering import write_png
+        from ltenet.matching.summary import summarize
         from ltenet.viewer.figures import measure
         from ltenet.viewer.picture import picture
         from ltenet.viewer.report import view
         from ltenet.viewer.textures import texture_of
 
-        outputs = [path for path in (self.output, self.png) if path is not None]
-        if not outputs:
-            raise UsageError(
-                "no file to write came; --output or --png is needed; try -o report.html"
-            )
-        for path in outputs:
-            refuse_to_overwrite(path, force=self.force)
+        if self.output is None and self.png is None:
+            raise UsageError("got no file to write, expected --output or --png; try -o report.html")
+        for path, suffixes in ((self.output, (".html", ".htm")), (self.png, (".png",))):
+            if path is not None:
+                check_output(path, force=self.force, suffixes=suffixes)
         source, target = load(self.source), load(self.target)
         correspondence = self._map(self.map, source, target)
         truth = None if self.truth is None else self._map(self.truth, source, target)
-        figures: dict[str, Any] = {
-            "source": str(self.source),
-            "target": str(self.target),
-            "matched": round(float(correspondence.matched.mean()), 4),
-        }
+        summary = summarize(correspondence)
+        figures: dict[str, Any] = {"source": str(self.source), "target": str(self.target)}
         if truth is not None:
             measured = measure(correspondence, truth.indices, target)
             figures |= {
@@ -92,7 +91,8 @@ class View(Command):
         if self.png is not None:
             write_png(self.png, picture(source, target, correspondence), force=self.force)
             figures["picture"] = str(self.png)
-        return Result(figures, table(list(figures.items())))
+        text = summary.headline + "\n\n" + table(list(figures.items()))
+        return Result({**summary._asdict(), **figures}, text)
 
     def _map(self, path: Path, source: Shape, target: Shape) -> Correspondence:
         from ltenet.correspondence import Correspondence

@@ -1,7 +1,8 @@
 """What training does to a drawn shape: turn it, scale it, cut parts off, thin it, make it noisy.
 
-Every effect is off at 0, and a turn and a scale take the same random numbers whether they are on
-or not, so that switching one of them does not change the other.
+`ltenet.data.drawn_side` applies what needs the mesh. Every effect is off at 0, and a turn and a
+scale take the same random numbers whether they are on or not, so that switching one of them does
+not change the other.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ltenet.data.rotations import axis_rotation
 from ltenet.data.sampling import draw_density
 from ltenet.errors import InputError
-from ltenet.shape import FloatArray
+from ltenet.geometry.arrays import FloatArray
+from ltenet.geometry.rotations import axis_rotation
 
 Rotate = Literal["none", "yaw", "any"]
 
@@ -51,6 +52,26 @@ class Augmentation:
         more points, as in hand-made meshes; chances are multiplied by ``size ** -p``. With 1 for
         humans and 4 for animals the points drawn from vertices are as uneven as those of real
         meshes.
+    curvature
+        Largest exponent p, drawn from 0 to curvature: chances are multiplied by the curvature to
+        the p, as adaptive remeshing does.
+    even_chance
+        Share of the shapes whose points are evenly spaced by farthest-point sampling, as after
+        isotropic remeshing; density, detail and curvature do not count there.
+    wobble
+        Largest root-mean-square length of a smooth displacement, drawn from 0 to wobble, after
+        normalisation; like `noise` it moves the points and not the truth.
+    cut_chance, cut
+        Share of the shapes that a random plane cuts, and the least and largest share of the surface
+        that is cut off.
+    view_chance
+        Share of the shapes of which only what one camera sees is left.
+    limb_chance
+        Share of the shapes of which one region of the template is left: an arm, head and shoulders,
+        the lower body. Cut, view and limb exclude each other; their chances add up to at most 1.
+    holes_chance, holes, hole_area
+        Share of the shapes with holes, their largest number, and the least and largest share of the
+        surface that one hole takes away.
     """
 
     yaw: float = 0.0
@@ -61,6 +82,16 @@ class Augmentation:
     crop_chance: float = 1.0
     density: float = 0.0
     detail: float = 0.0
+    curvature: float = 0.0
+    even_chance: float = 0.0
+    wobble: float = 0.0
+    cut_chance: float = 0.0
+    cut: tuple[float, float] = (0.2, 0.6)
+    view_chance: float = 0.0
+    limb_chance: float = 0.0
+    holes_chance: float = 0.0
+    holes: int = 5
+    hole_area: tuple[float, float] = (0.003, 0.04)
 
     def __post_init__(self) -> None:
         self._check("yaw", 0.0 <= self.yaw <= 180.0, "degrees from 0 to 180")
@@ -71,12 +102,29 @@ class Augmentation:
         self._check("crop_chance", 0.0 <= self.crop_chance <= 1.0, "a share from 0 to 1")
         self._check("density", self.density == 0.0 or 1.0 <= self.density < math.inf, "0 or >= 1")
         self._check("detail", 0.0 <= self.detail <= 10.0, "an exponent from 0 to 10")
+        self._check("curvature", 0.0 <= self.curvature <= 10.0, "an exponent from 0 to 10")
+        self._check("wobble", 0.0 <= self.wobble < math.inf, "a length of at least 0")
+        for name in ("even", "cut", "view", "limb", "holes"):
+            chance = getattr(self, f"{name}_chance")
+            self._check(f"{name}_chance", 0.0 <= chance <= 1.0, "a share from 0 to 1")
+        parts = self.cut_chance + self.view_chance + self.limb_chance
+        self._check("limb_chance", parts <= 1.0, "cut, view and limb chances of at most 1 together")
+        for name in ("cut", "hole_area"):
+            low, high = getattr(self, name)
+            self._check(name, 0.0 < low <= high < 1.0, "two rising shares between 0 and 1")
+        self._check("holes", self.holes >= 1, "a whole number of at least 1")
+
+    @property
+    def removes(self) -> bool:
+        """Whether any part of a shape may be missing."""
+        chances = (self.cut_chance, self.view_chance, self.limb_chance, self.holes_chance)
+        return self.crop > 0.0 or any(chance > 0.0 for chance in chances)
 
     def _check(self, name: str, fine: bool, needed: str) -> None:
         if not fine:
             raise InputError(
-                f"augmentation: {name} is {getattr(self, name)}; {needed} is needed; "
-                "leave it out to switch it off"
+                f"augmentation: got {name} = {getattr(self, name)}, expected {needed}; "
+                "try leaving it out for the default"
             )
 
 
@@ -174,8 +222,8 @@ def add_noise(
     """Noisy copy of (N, 3) points: Gaussian, the same standard deviation in each coordinate."""
     if not 0.0 <= deviation < math.inf:
         raise InputError(
-            f"noise with a standard deviation of {deviation} came; at least 0 is needed; "
-            "use 0 for none"
+            f"got noise with a standard deviation of {deviation}, expected at least 0; try 0 for "
+            "none"
         )
     noisy = np.array(points, dtype=np.float64)  # (N, 3)
     if deviation > 0.0:
@@ -204,9 +252,20 @@ def draw_crop(
     if share == 0.0 or chance >= augmentation.crop_chance:
         return None
     if side < 0.5:
-        region = CropRegion("plane", direction / np.linalg.norm(direction), math.inf)
-    else:
-        region = CropRegion("ball", np.asarray(points[centre], dtype=np.float64), math.inf)
+        return cut_region(direction, points, share)
+    return _keeping(
+        CropRegion("ball", np.asarray(points[centre], dtype=np.float64), math.inf), points, share
+    )
+
+
+def cut_region(direction: FloatArray, points: NDArray[np.floating], share: float) -> CropRegion:
+    """Half-space that cuts off a share of (N, 3) points, those farthest along `direction` (3,)."""
+    plane = CropRegion("plane", direction / np.linalg.norm(direction), math.inf)
+    return _keeping(plane, points, share)
+
+
+def _keeping(region: CropRegion, points: NDArray[np.floating], share: float) -> CropRegion:
+    """Region limited so that it loses a share of (N, 3) points, rounded down."""
     measure = region.measure(points)  # (N,)
     order = np.sort(measure)  # (N,)
     kept = len(order) - math.floor(share * len(order))
@@ -244,8 +303,8 @@ def draw_uneven(
     if augmentation.detail > 0.0:
         if size is None:
             raise InputError(
-                f"augmentation: detail is {augmentation.detail} and the template does not know the "
-                "sizes of its body parts; `Template.size` is needed; set it, or leave detail out"
+                f"augmentation: got detail = {augmentation.detail} and a template without sizes of "
+                "its body parts, expected `Template.size`; try setting it, or leaving detail out"
             )
         exponent = augmentation.detail * rng.random()
         finer = np.exp(-exponent * np.log(np.asarray(size, dtype=np.float64)))  # (V,)

@@ -10,13 +10,13 @@ from typing import Any, Literal
 import numpy as np
 
 from ltenet import __version__, io
-from ltenet.data.body_pairs import What, own_generator
-from ltenet.data.generated import GeneratedBody, Template
+from ltenet.bodies.body_pairs import What, own_generator
+from ltenet.bodies.generated import GeneratedBody, Template
 from ltenet.data.readers.common import checked_index, no_pairs
 from ltenet.data.shapeset import GroundTruth, ShapeSet, identity_truth
 from ltenet.errors import UsageError
 from ltenet.files import atomic_path
-from ltenet.maps import write_map
+from ltenet.io.maps import write_map
 from ltenet.shape import Shape
 
 Format = Literal["ply", "npz", "obj", "off"]
@@ -75,7 +75,7 @@ class GeneratedSet(ShapeSet):
         self.seed, self.first = seed, first
         self.names = tuple(f"{what}_s{seed}_{index:06d}" for index in range(first, first + count))
         self.categories = tuple(body.category for body in self.bodies)
-        self.kinds = tuple(body.kind for body in self.bodies)
+        self.kinds = tuple(body.family for body in self.bodies)
         self.pairs = no_pairs()
 
     def shape(self, index: int) -> Shape:
@@ -179,7 +179,7 @@ def _origin(shapes: GeneratedSet) -> dict[str, Any]:
                 "index": shapes.first + place,
                 "template": body.template,
                 "species": body.category,
-                "pose": body.kind,
+                "pose": body.family,
             }
             for place, (name, body) in enumerate(zip(shapes.names, shapes.bodies, strict=True))
         ],
@@ -214,8 +214,8 @@ def _refuse_existing(files: list[Path], *, force: bool) -> None:
     existing = [] if force else [file for file in files if file.exists()]
     if existing:
         raise UsageError(
-            f"{existing[0]}: the file exists, and {len(existing) - 1} more of {len(files)}; a "
-            "folder without them is needed; choose another, or allow overwriting with force"
+            f"{existing[0]}: got a folder with {len(existing)} of the {len(files)} files to write, "
+            "expected one without them; try another folder, or --force"
         )
 
 
@@ -224,19 +224,17 @@ def _make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(
-            f"{folder}: this folder cannot be made ({error.strerror or error}); a place with "
-            "permission to write is needed; choose another"
+            f"{folder}: got a folder that cannot be made ({error.strerror or error}), expected a "
+            "writable place; try another"
         ) from error
 
 
 def _check_numbers(*, count: int, seed: int, first: int) -> None:
     if count < 1:
-        raise UsageError(f"{count} shapes were asked for; at least 1 is needed; try 10")
+        raise UsageError(f"got a count of {count} shapes, expected at least 1; try 10")
     for what, number in (("seed", seed), ("first index", first)):
         if number < 0:
-            raise UsageError(
-                f"the {what} {number} came; a whole number from 0 is needed; leave out the sign"
-            )
+            raise UsageError(f"got the {what} {number}, expected a whole number from 0; try 0")
 
 
 def _check_choice(
@@ -244,14 +242,14 @@ def _check_choice(
 ) -> None:
     if template is not None and template not in species:
         raise UsageError(
-            f"the template '{template}' came; for {what} one of {', '.join(species)} is needed; "
-            "leave it out to draw from all"
+            f"got the template '{template}', expected for {what} one of {', '.join(species)}; try "
+            "leaving it out to draw from all"
         )
     offered = {name: species[name] for name in ([template] if template else species)}
     known = list(dict.fromkeys(kind for kinds in offered.values() for kind in kinds))
     if category is not None and category not in known:
         where = f"the template {template}" if template else what
         raise UsageError(
-            f"the category '{category}' came; for {where} one of {', '.join(known)} is needed; "
-            "leave it out to draw from all"
+            f"got the category '{category}', expected for {where} one of {', '.join(known)}; try "
+            "leaving it out to draw from all"
         )

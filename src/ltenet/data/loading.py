@@ -99,12 +99,12 @@ def load_batches(
     ):
         if value < least:
             raise UsageError(
-                f"{name}={value} came; at least {least} is needed; leave it out for the default"
+                f"got {name}={value}, expected at least {least}; try the default by leaving it out"
             )
     if shard >= shards or shards > batch_size:
         raise UsageError(
-            f"shard {shard} of {shards} with batches of {batch_size} came; shards count from 0 and "
-            "each needs a pair of every batch; use a larger batch or fewer shards"
+            f"got shard {shard} of {shards} with batches of {batch_size}, expected shards from 0 "
+            "with at least one pair of every batch each; try a larger batch or fewer shards"
         )
     layout = _Layout(batch_size, shard, shards)
     batches = iter(count_from(start)) if stop is None else iter(range(start, stop))
@@ -197,9 +197,9 @@ def _answer(worker: _Worker) -> list[Pair]:
     except (EOFError, ConnectionResetError):
         worker.process.join(_PATIENCE)
         raise LTENetError(
-            f"a loading process ended by itself with exit code {worker.process.exitcode}; it must "
-            "stay alive to make batches; free some memory, put the script under if __name__ == "
-            '"__main__", or use workers=0 to see its error'
+            f"got exit code {worker.process.exitcode} from a loading process, expected it to stay "
+            "alive; try freeing memory, putting the script under if __name__ == '__main__', or "
+            "workers=0 to see the error"
         ) from None
     if isinstance(answer, _Failure):
         told = LTENetError(f"in a loading process:\n{answer.details}")

@@ -18,11 +18,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ltenet.data.augmentation import Rotate, add_noise, random_rotation
-from ltenet.data.diameter import largest_distance as largest_distance
-from ltenet.data.sampling import evaluate, sample_surface, sample_vertices
+from ltenet.data.sampling import positions_of, sample_surface, sample_vertices
 from ltenet.data.shapeset import GroundTruth, ShapeSet
 from ltenet.errors import InputError, MissingError, UsageError
-from ltenet.shape import FloatArray, IntArray, Shape
+from ltenet.geometry.arrays import FloatArray, IntArray
+from ltenet.geometry.diameter import largest_distance
+from ltenet.shape import Shape
 
 Sampling = Literal["shared", "independent", "full"]
 SampledBy = Literal["vertex", "area"]
@@ -126,9 +127,9 @@ def benchmark_pair(
     truth = shape_set.truth(source_index, target_index)
     if truth is None or len(truth.source) == 0:
         raise MissingError(
-            f"{shape_set.name}: no correspondence is known between "
-            f"{shape_set.names[source_index]} and {shape_set.names[target_index]}; a pair with "
-            "ground truth is needed; choose another pair or check that the map files are there"
+            f"{shape_set.name}: got no correspondence between {shape_set.names[source_index]} and "
+            f"{shape_set.names[target_index]}, expected a pair with ground truth; try another "
+            "pair, or add the map files"
         )
     source, target = shape_set.shape(source_index), shape_set.shape(target_index)
     rngs = [np.random.default_rng([seed, pair, stream]) for stream in range(4)]
@@ -230,19 +231,19 @@ def _draw_independent_areas(
     rng = rngs[_TARGET_POINTS]
     if target.faces is not None:
         drawn = sample_surface(target.points, target.faces, points, rng)
-        target_points = evaluate(drawn, target.points, target.faces)  # (M, 3)
+        target_points = positions_of(drawn, target.points, target.faces)  # (M, 3)
     elif surface is not None:
         target_points = surface[sample_vertices(points, len(surface), rng)]  # (M, 3)
     else:
         raise InputError(
-            f"{target.name} is a cloud without faces and its set has no surface points for it; "
-            "one of them is needed to draw by area; draw by vertex instead"
+            f"{target.name}: got a cloud without faces and without surface points, expected one of "
+            "them for sampling by area; try by='vertex'"
         )
     faces = _common_faces(source, target, truth)
     if faces is not None:
         sample = sample_surface(source.points, faces, points, rngs[_SOURCE_POINTS])
-        source_points = evaluate(sample, source.points, faces)  # (N, 3)
-        positions = evaluate(sample, target.points, faces)  # (N, 3)
+        source_points = positions_of(sample, source.points, faces)  # (N, 3)
+        positions = positions_of(sample, target.points, faces)  # (N, 3)
         source_vertices = np.full(points, -1)  # (N,)
     else:
         rows = sample_vertices(points, len(truth.source), rngs[_SOURCE_POINTS])  # (N,)
@@ -282,8 +283,8 @@ def _check_options(
 ) -> None:
     if not 0 <= pair < len(shape_set.pairs):
         raise InputError(
-            f"{shape_set.name}: pair {pair} was asked for; 0 to {len(shape_set.pairs) - 1} is "
-            "needed; count the rows of its pairs from 0"
+            f"{shape_set.name}: got pair {pair}, expected 0 to {len(shape_set.pairs) - 1}; try "
+            "counting the rows of its pairs from 0"
         )
     for name, value, choices in (
         ("sampling", sampling, ("shared", "independent", "full")),
@@ -292,10 +293,10 @@ def _check_options(
     ):
         if value not in choices:
             raise UsageError(
-                f"{name}={value!r} came; one of {', '.join(choices)} is needed; check the spelling"
+                f"got {name}={value!r}, expected one of {', '.join(choices)}; try {choices[0]!r}"
             )
     if by == "area" and sampling != "independent":
         raise UsageError(
-            f"sampling={sampling!r} with by='area' came; by area only independent samples are "
-            "defined; use by='vertex' or sampling='independent'"
+            f"got sampling={sampling!r} with by='area', expected independent samples by area; try "
+            "by='vertex' or sampling='independent'"
         )

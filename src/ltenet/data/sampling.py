@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltenet.errors import InputError
-from ltenet.shape import FloatArray, IntArray
+from ltenet.geometry.arrays import FloatArray, IntArray
+from ltenet.geometry.normals import face_areas
 
 # The bumps of an uneven density are this wide, relative to the root-mean-square radius.
 _BUMP_WIDTHS = (0.3, 1.0)
@@ -153,8 +154,8 @@ def sample_faces(
     total = float(cumulative[-1]) if len(cumulative) else 0.0
     if not (np.isfinite(total) and total > 0.0):
         raise InputError(
-            f"the {len(masses)} faces have a total area (times density) of {total}; a positive, "
-            "finite area is needed to draw points by area; draw by vertex instead"
+            f"got {len(masses)} faces with a total area (times density) of {total}, expected a "
+            "positive, finite area for sampling by area; try sampling by vertex"
         )
     # "right" skips faces without area; the minimum guards the last step against rounding.
     last = np.searchsorted(cumulative, total, side="left")
@@ -166,7 +167,7 @@ def sample_faces(
     return SurfaceSample(np.minimum(hit, last).astype(np.int64), barycentric)
 
 
-def evaluate(
+def positions_of(
     sample: SurfaceSample, vertices: NDArray[np.floating], faces: NDArray[np.integer]
 ) -> FloatArray:
     """Positions of the sample on one shape of its triangulation.
@@ -186,17 +187,10 @@ def evaluate(
     """
     if len(sample.faces) and int(sample.faces.max()) >= len(faces):
         raise InputError(
-            f"the sample names face {int(sample.faces.max())} and the shape has {len(faces)}; "
-            "the triangulation it was drawn on is needed; use the faces of that template"
+            f"got a sample on face {int(sample.faces.max())} for a shape with {len(faces)} faces, "
+            "expected the triangulation it was drawn on; try the faces of that template"
         )
     return Anchors(faces[sample.faces], sample.barycentric).on(vertices)  # (N, 3)
-
-
-def nearest_vertex(sample: SurfaceSample, faces: NDArray[np.integer]) -> IntArray:
-    """(N,) corner of its face that weighs most in each point."""
-    corner = sample.barycentric.argmax(axis=1)  # (N,)
-    vertices: IntArray = faces[sample.faces, corner].astype(np.int64)  # (N,)
-    return vertices
 
 
 def faces_inside(faces: NDArray[np.integer], kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -219,19 +213,6 @@ def face_masses(
     first, second, third = (chances[faces[:, k]] for k in range(3))  # (F,) each
     masses: FloatArray = areas * (first + second + third) / 3.0  # (F,)
     return masses
-
-
-def face_areas(vertices: NDArray[np.floating], faces: NDArray[np.integer]) -> NDArray[np.floating]:
-    """(F,) areas of triangles with corners `faces` (F, 3) among `vertices` (V, 3)."""
-    # Coordinate by coordinate: contiguous gathers are several times faster than np.cross.
-    x, y, z = np.ascontiguousarray(vertices.T)  # (V,) each
-    first, second, third = np.ascontiguousarray(faces.T, dtype=np.intp)  # (F,) each
-    x0, y0, z0 = x[first], y[first], z[first]  # (F,) each
-    ux, uy, uz = x[second] - x0, y[second] - y0, z[second] - z0  # (F,) each
-    vx, vy, vz = x[third] - x0, y[third] - y0, z[third] - z0  # (F,) each
-    normal_x, normal_y, normal_z = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
-    areas: NDArray[np.floating] = 0.5 * np.sqrt(normal_x**2 + normal_y**2 + normal_z**2)  # (F,)
-    return areas
 
 
 def draw_density(
@@ -259,8 +240,8 @@ def draw_density(
     """
     if contrast < 1.0:
         raise InputError(
-            f"a density contrast of {contrast} came; highest over lowest, at least 1, is needed; "
-            "use 1 for an even density"
+            f"got a density contrast of {contrast}, expected highest over lowest, at least 1; try "
+            "1 for an even density"
         )
     # One row per coordinate and per bump: contiguous rows are three times faster here.
     points = np.ascontiguousarray(vertices.T, dtype=np.float32)  # (3, V)
@@ -283,15 +264,15 @@ def draw_density(
 def _check_count(count: int) -> None:
     if count < 1:
         raise InputError(
-            f"{count} points were asked for; at least 1 is needed; give a positive number"
+            f"got a count of {count} points, expected at least 1; try a positive number"
         )
 
 
 def _check_enough(count: int, available: int) -> None:
     if available < count:
         raise InputError(
-            f"{available} vertices are available for {count} points; at least as many are needed "
-            "to draw without replacement; ask for fewer points or draw by area"
+            f"got {available} vertices for {count} points, expected at least as many for sampling "
+            "without replacement; try fewer points, or sampling by area"
         )
 
 
@@ -299,7 +280,7 @@ def _checked_weights(weights: NDArray[np.floating], count: int, what: str) -> Fl
     checked = np.asarray(weights, dtype=np.float64)
     if checked.shape != (count,) or not (np.isfinite(checked) & (checked >= 0.0)).all():
         raise InputError(
-            f"weights of shape {checked.shape} for {count} {what} came; one finite number that is "
-            "not negative for each is needed; use 0 for what must not be drawn"
+            f"got weights of shape {checked.shape} for {count} {what}, expected one finite, "
+            "non-negative number for each; try 0 for what must not be drawn"
         )
     return checked

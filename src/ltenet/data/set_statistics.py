@@ -1,40 +1,19 @@
-"""What a set of shapes is like, and whether one set covers another."""
+"""Statistics of a set of shapes: what `ltenet data info` prints."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ltenet.data.shapeset import ShapeSet
 from ltenet.data.statistics import Measures, measure
 from ltenet.data.surface_distances import LEVELS
-from ltenet.errors import InputError
-from ltenet.shape import FloatArray
+from ltenet.geometry.arrays import FloatArray
 
 _REPORTED = (("p10", 0.1), ("p50", 0.5), ("p90", 0.9))
-
-
-class Coverage(NamedTuple):
-    """How near the shapes of one set come to those of another, as Wasserstein distances.
-
-    Attributes
-    ----------
-    nearest
-        Median over the shapes of the first set of the distance to the nearest of the second.
-    farthest
-        The largest of these distances.
-    own
-        The same median to the nearest other shape of the first set itself, or None if it has one
-        shape only. Where `nearest` is not larger, the second set covers the first as well as
-        the first covers itself.
-    """
-
-    nearest: float
-    farthest: float
-    own: float | None
 
 
 def choose_shapes(indices: Sequence[int], count: int, *, seed: int) -> list[int]:
@@ -115,27 +94,11 @@ def spread(quantiles: Sequence[FloatArray]) -> float | None:
     """Mean Wasserstein distance between two different shapes of a set; None for fewer than two."""
     if len(quantiles) < 2:
         return None
-    between = _distances(quantiles, quantiles)  # (N, N)
+    between = wasserstein_distances(quantiles, quantiles)  # (N, N)
     return float(between.sum() / (len(quantiles) * (len(quantiles) - 1)))
 
 
-def coverage(first: Sequence[FloatArray], second: Sequence[FloatArray]) -> Coverage:
-    """How well the second set covers the first, given the quantile functions of their shapes."""
-    if not first or not second:
-        raise InputError(
-            f"sets of {len(first)} and {len(second)} shapes came; at least one each is needed; "
-            "check that the measure exists for both: clouds have no geodesics"
-        )
-    nearest = _distances(first, second).min(axis=1)  # (N,)
-    own = None
-    if len(first) > 1:
-        among = _distances(first, first)  # (N, N)
-        np.fill_diagonal(among, np.inf)
-        own = float(np.median(among.min(axis=1)))
-    return Coverage(float(np.median(nearest)), float(nearest.max()), own)
-
-
-def _distances(first: Sequence[FloatArray], second: Sequence[FloatArray]) -> FloatArray:
+def wasserstein_distances(first: Sequence[FloatArray], second: Sequence[FloatArray]) -> FloatArray:
     """(N, M) Wasserstein distances between (Q,) quantile functions."""
     one, other = np.stack(first), np.stack(second)  # (N, Q), (M, Q)
     distances: FloatArray = np.abs(one[:, None] - other[None]).mean(axis=2)  # (N, M)

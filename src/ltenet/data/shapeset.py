@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ltenet.shape import FloatArray, IntArray, Shape
+from ltenet.geometry.arrays import FloatArray, IntArray
+from ltenet.shape import Shape
 
 
 class GroundTruth(NamedTuple):

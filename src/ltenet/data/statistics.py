@@ -16,9 +16,11 @@ import numpy as np
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import pdist
 
-from ltenet.data.sampling import evaluate, face_areas, sample_surface, sample_vertices
+from ltenet.data.sampling import positions_of, sample_surface, sample_vertices
 from ltenet.data.surface_distances import LEVELS, even_sample, geodesics, systematic, thickness
-from ltenet.shape import FloatArray, Shape
+from ltenet.geometry.arrays import FloatArray
+from ltenet.geometry.normals import face_areas
+from ltenet.shape import Shape
 
 #: Points drawn for the spacing: what the model is given.
 SPACING_POINTS = 1024
@@ -93,9 +95,9 @@ def measure(
     faces = None if shape.faces is None or len(shape.faces) == 0 else shape.faces
     if faces is not None:
         sample = even_sample(shape.points, faces, _SURFACE_POINTS, rng)
-        points = evaluate(sample, shape.points, faces)  # (S, 3)
+        points = positions_of(sample, shape.points, faces)  # (S, 3)
         drawn = sample_surface(shape.points, faces, SPACING_POINTS, rng)
-        by_area = spacing(evaluate(drawn, shape.points, faces))
+        by_area = spacing(positions_of(drawn, shape.points, faces))
         area = float(face_areas(shape.points, faces).sum())
     else:
         points = shape.points if surface is None else surface  # (S, 3)

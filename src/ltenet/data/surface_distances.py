@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import cKDTree
 
-from ltenet.data.sampling import SurfaceSample, evaluate, face_areas, sample_faces
-from ltenet.shape import FloatArray, IntArray
+from ltenet.data.sampling import SurfaceSample, positions_of, sample_faces
+from ltenet.geometry.arrays import FloatArray, IntArray
+from ltenet.geometry.normals import face_areas, face_normals, vertex_areas
+from ltenet.geometry.surface_graph import distances_along, mesh_graph
 
 #: Levels of the quantile functions: the middles of 64 equal parts.
 LEVELS: FloatArray = (np.arange(64) + 0.5) / 64
@@ -70,14 +70,12 @@ def geodesics(
     sources
         From how many vertices the distances start; they are spread evenly by area.
     """
-    thirds = np.repeat(face_areas(vertices, faces) / 3.0, 3)  # (3 F,)
-    masses: FloatArray = np.zeros(len(vertices))  # (V,)
-    np.add.at(masses, faces.reshape(-1), thirds)
-    graph = _graph(vertices, faces)
+    masses = vertex_areas(vertices, faces)  # (V,)
+    graph = mesh_graph(faces, len(vertices), diagonals=True)
     chosen = systematic(vertices, masses, sources, rng)  # (S,)
-    distances: FloatArray = dijkstra(graph, directed=False, indices=chosen)  # (S, V)
-    reached = np.isfinite(distances)  # (S, V)
-    weights = np.broadcast_to(masses, distances.shape)[reached]
+    distances = distances_along(graph, vertices, chosen)  # (V, S)
+    reached = np.isfinite(distances)  # (V, S)
+    weights = np.broadcast_to(masses[:, None], distances.shape)[reached]
     return _weighted_quantiles(distances[reached], weights)
 
 
@@ -100,11 +98,11 @@ def thickness(
         How many points.
     """
     first, second, third = (vertices[faces[:, k]] for k in range(3))  # (F, 3) each
-    normals = np.cross(second - first, third - first)  # (F, 3)
+    normals = face_normals(vertices, faces)  # (F, 3)
     if float(np.einsum("fd,fd->", normals, first)) < 0.0:  # six times the volume
         normals, second, third = -normals, third, second
     sample = even_sample(vertices, faces, rays, rng)
-    origins = evaluate(sample, vertices, faces)  # (R, 3)
+    origins = positions_of(sample, vertices, faces)  # (R, 3)
     inwards = -normals[sample.faces]  # (R, 3)
     inwards /= np.linalg.norm(inwards, axis=1, keepdims=True)
     lengths = np.concatenate(
@@ -141,32 +139,6 @@ def _way_through(
     along[along <= 1e-9] = np.inf
     nearest: FloatArray = along.min(axis=1)  # (R,)
     return nearest
-
-
-def _graph(vertices: FloatArray, faces: IntArray) -> csr_array:
-    """(V, V) lengths of the edges and of the diagonals of neighbouring triangles."""
-    links = np.concatenate([_edges(faces), _diagonals(faces)])  # (L, 2)
-    lengths = np.linalg.norm(vertices[links[:, 0]] - vertices[links[:, 1]], axis=1)  # (L,)
-    size = len(vertices)
-    # A link that is named twice would count with the sum; one of length 0 would be none at all.
-    _, first = np.unique(links.min(axis=1) * size + links.max(axis=1), return_index=True)
-    links, lengths = links[first], np.maximum(lengths[first], 1e-12)
-    return csr_array((lengths, (links[:, 0], links[:, 1])), shape=(size, size))
-
-
-def _edges(faces: IntArray) -> IntArray:
-    """(3 F, 2) edges of the faces."""
-    return np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
-
-
-def _diagonals(faces: IntArray) -> IntArray:
-    """(D, 2) the two vertices that face each other across an edge of two triangles."""
-    edges = np.sort(_edges(faces), axis=1)  # (3 F, 2)
-    across = np.concatenate([faces[:, 2], faces[:, 0], faces[:, 1]])  # (3 F,)
-    order = np.lexsort((edges[:, 1], edges[:, 0]))
-    edges, across = edges[order], across[order]
-    same = np.flatnonzero((edges[1:] == edges[:-1]).all(axis=1))  # (D,)
-    return np.stack([across[same], across[same + 1]], axis=1)
 
 
 def _weighted_quantiles(values: FloatArray, weights: FloatArray) -> FloatArray:

@@ -8,37 +8,29 @@ shape by its own drawn points, augment. Truth positions always move with the sha
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ltenet.data.augmentation import (
-    Augmentation,
-    add_noise,
-    draw_crop,
-    draw_similarity,
-    draw_uneven,
-)
-from ltenet.data.body_frame import upright_matrix
-from ltenet.data.body_pairs import BodyGenerator, What, draw_two_bodies, own_generator
-from ltenet.data.generated import GeneratedBody, Template
-from ltenet.data.sampling import (
-    Anchors,
-    evaluate,
-    face_masses,
-    faces_inside,
-    sample_faces,
-    sample_vertices,
-)
+from ltenet.bodies.body_frame import upright_matrix
+from ltenet.bodies.body_pairs import BodyGenerator, What, draw_two_bodies, own_generator
+from ltenet.bodies.generated import GeneratedBody
+from ltenet.data.augmentation import Augmentation, add_noise, draw_similarity
+from ltenet.data.drawn_side import Side, SideDrawer, with_common_part
+from ltenet.data.readers import READERS
+from ltenet.data.sampling import Anchors
+from ltenet.data.scans import add_wobble
 from ltenet.errors import InputError
-from ltenet.shape import CANONICAL_RADIUS, FloatArray, normalizing_matrix
+from ltenet.geometry.arrays import FloatArray
+from ltenet.shape import CANONICAL_RADIUS, normalizing_matrix
 
 Split = Literal["train", "validation"]
 BoolArray = NDArray[np.bool_]
 Float32Array = NDArray[np.float32]
 
-_CROP_SAMPLES = 256  # points that stand for the surface when a share of it is cut off
+#: Values of `what` that stand for generated bodies.
+GENERATORS: dict[str, What] = {"human": "human", "animal": "animal"}
 _SPLITS: dict[str, int] = {"train": 0, "validation": 1}
 # Each decision has its own random stream, so that changing one option leaves the others alone.
 # From 1: numpy pads short seeds with zeros, and the generators seed with two numbers.
@@ -52,7 +44,10 @@ class PairConfig:
     Attributes
     ----------
     what
-        "human" or "animal".
+        "human" or "animal" for generated bodies, or the name of a set in `READERS` ("folder" for
+        shapes of your own), which `data` holds; see `ltenet.data.set_pairs`.
+    data
+        Folder of that set.
     sampling
         "shared": both shapes get the same surface points, shuffled, as in the paper;
         "independent": each is drawn by itself; "mixed": a share of the pairs is shared.
@@ -70,9 +65,13 @@ class PairConfig:
         Whether both shapes are of one species; else of any two that share their numbering.
     pool
         None for new shapes in every pair, or the number of distinct shapes, of which a tenth is
-        kept for validation: 2000 as in the paper are 1800 and 200.
+        kept for validation: 2000 as in the paper are 1800 and 200. Of a set on disk, the first
+        so many.
     radius
-        Root-mean-square radius after normalisation; None centres only.
+        Root-mean-square radius after normalisation; None keeps the unit.
+    center
+        Whether the mean of the drawn points becomes the origin; False keeps the generator's, as
+        DPC's loader keeps that of the file.
     frame
         "world": bodies stand, sit and lie as they were drawn; "body": each is turned until its
         trunk is upright and faces +z, as the orientation step of matching does.
@@ -80,7 +79,8 @@ class PairConfig:
         See `Augmentation`; none by default.
     """
 
-    what: What = "human"
+    what: str = "human"
+    data: str | None = None
     sampling: Literal["shared", "independent", "mixed"] = "independent"
     shared_share: float = 0.5
     by: Literal["vertex", "area", "mixed"] = "mixed"
@@ -90,12 +90,14 @@ class PairConfig:
     same_category: bool = True
     pool: int | None = None
     radius: float | None = CANONICAL_RADIUS
+    center: bool = True
     frame: Literal["world", "body"] = "world"
     augmentation: Augmentation = field(default_factory=Augmentation)
 
     def __post_init__(self) -> None:
         low, high = self.points
-        self._check("what", self.what in ("human", "animal"), "human or animal")
+        names = (*GENERATORS, *READERS)
+        self._check("what", self.what in names, f"one of {', '.join(names)}")
         samplings = ("shared", "independent", "mixed")
         self._check("sampling", self.sampling in samplings, "shared, independent or mixed")
         self._check("shared_share", 0.0 <= self.shared_share <= 1.0, "a share from 0 to 1")
@@ -109,8 +111,8 @@ class PairConfig:
     def _check(self, name: str, fine: bool, needed: str) -> None:
         if not fine:
             raise InputError(
-                f"training pairs: {name} is {getattr(self, name)!r}; {needed} is needed; "
-                "leave it out for the default"
+                f"training pairs: got {name} = {getattr(self, name)!r}, expected {needed}; "
+                "try leaving it out for the default"
             )
 
 
@@ -127,7 +129,7 @@ class TrainingPair:
     target_truth
         (M, 3) true position of each target point on the source.
     source_known, target_known
-        (N,) and (M,) False where cropping removed the place of the truth.
+        (N,) and (M,) False where the place of the truth is missing on the other shape.
     source_mirrored
         (N, 3) position on the target of the left/right mirrored partner of each source point.
     source_opposite
@@ -138,6 +140,9 @@ class TrainingPair:
         Species of the source and of the target.
     template
         Name of the template both share.
+    families
+        Pose families of the source and of the target, for example ``("walk", "sit")``;
+        empty if not known.
     """
 
     source: Float32Array
@@ -152,26 +157,7 @@ class TrainingPair:
     category: str
     target_category: str
     template: str
-
-
-class _Side(NamedTuple):
-    """Where points may be drawn on one body of a pair: on its faces or at its vertices."""
-
-    faces: NDArray[np.int32]  # (F, 3)
-    face_masses: NDArray[np.floating] | None  # (F,) chances of the faces; None if not needed
-    by_area: bool
-    density: FloatArray | None  # (V,) chances of the vertices; None if all are alike
-    kept: BoolArray  # (V,)
-
-    def draw(self, count: int, rng: np.random.Generator, *, taken: BoolArray) -> Anchors:
-        """Draw points on the kept part; none at the (V,) vertices that are taken."""
-        available = np.flatnonzero(self.kept & ~taken)  # (A,)
-        # Of a coarse mesh a crop may leave fewer vertices than are asked for.
-        if self.face_masses is not None and (self.by_area or len(available) < count):
-            sample = sample_faces(self.face_masses, count, rng)
-            return Anchors(self.faces[sample.faces], sample.barycentric)
-        weights = None if self.density is None else self.density[available]  # (A,)
-        return Anchors.at_vertices(sample_vertices(count, available, rng, weights=weights))
+    families: tuple[str, str] = ("", "")
 
 
 class TrainingPairs:
@@ -198,21 +184,18 @@ class TrainingPairs:
         *,
         generator: BodyGenerator | None = None,
     ) -> None:
-        if seed < 0 or split not in _SPLITS:
-            raise InputError(
-                f"seed {seed} and split {split!r} came; a seed of at least 0 and train or "
-                "validation are needed; change the seed to get other pairs"
-            )
+        check_stream(seed, split)
         self.config = config
         self.seed = seed
         self.split = split
         self._given_generator = generator
+        self._sides = SideDrawer(config.augmentation)
 
     def draw(self, index: int) -> TrainingPair:
         """Make pair number `index`, from 0 without an end."""
         if index < 0:
             raise InputError(
-                f"training pair {index} was asked for; 0 or more is needed; pairs count from 0"
+                f"got a request for training pair {index}, expected 0 or more; try 0, the first"
             )
         choices = self._rng(_CHOICES, index)
         body, other = self._draw_bodies(index, choices)
@@ -221,21 +204,22 @@ class TrainingPairs:
         source_rng, target_rng = self._rng(_SOURCE_CHANGE, index), self._rng(_TARGET_CHANGE, index)
         source_turn = draw_similarity(self.config.augmentation, source_rng).matrix  # (4, 4)
         target_turn = draw_similarity(self.config.augmentation, target_rng).matrix  # (4, 4)
-        source_side = self._side(body, template, by_area[0], source_rng)
-        target_side = self._side(other, template, by_area[1], target_rng)
+        sides = self._sides
+        source_side = sides.draw(body.vertices, template, by_area[0], source_rng)
+        target_side = sides.draw(other.vertices, template, by_area[1], target_rng)
+        target_side = with_common_part(source_side, target_side)
         source, target = self._draw_points(index, source_side, target_side, shared)
         source_points = source.on(body.vertices)  # (N, 3)
         target_points = target.on(other.vertices)  # (M, 3)
-        radius, noise = self.config.radius, self.config.augmentation.noise
         if self.config.frame == "body":
             source_turn = source_turn @ upright_matrix(body.vertices, template)  # (4, 4)
             target_turn = target_turn @ upright_matrix(other.vertices, template)  # (4, 4)
-        to_source = source_turn @ normalizing_matrix(source_points, radius=radius)  # (4, 4)
-        to_target = target_turn @ normalizing_matrix(target_points, radius=radius)  # (4, 4)
+        to_source = source_turn @ self._normalizing(source_points)  # (4, 4)
+        to_target = target_turn @ self._normalizing(target_points)  # (4, 4)
         mirrored, opposite = source.through(template.mirror), source.through(template.opposite)
         return TrainingPair(
-            source=_single(add_noise(_moved(source_points, to_source), noise, source_rng)),
-            target=_single(add_noise(_moved(target_points, to_target), noise, target_rng)),
+            source=self._scanned(_moved(source_points, to_source), source_rng),
+            target=self._scanned(_moved(target_points, to_target), target_rng),
             source_truth=_single(_moved(source.on(other.vertices), to_target)),
             target_truth=_single(_moved(target.on(body.vertices), to_source)),
             source_known=source.inside(target_side.kept),
@@ -246,7 +230,12 @@ class TrainingPairs:
             category=body.category,
             target_category=other.category,
             template=body.template,
+            families=(body.family, other.family),
         )
+
+    def _normalizing(self, points: FloatArray) -> FloatArray:
+        """(4, 4) matrix that normalises one shape by its own drawn points."""
+        return normalizing_matrix(points, radius=self.config.radius, center=self.config.center)
 
     def _draw_bodies(
         self, index: int, rng: np.random.Generator
@@ -271,48 +260,32 @@ class TrainingPairs:
         coins = (source_coin, source_coin if shared else target_coin)
         return shared, (bool(coins[0] < area_share), bool(coins[1] < area_share))
 
-    def _side(
-        self, body: GeneratedBody, template: Template, by_area: bool, rng: np.random.Generator
-    ) -> _Side:
-        augmentation, vertices, faces = self.config.augmentation, body.vertices, template.faces
-        density = draw_uneven(augmentation, vertices, rng, size=template.size)  # (V,)
-        kept = np.ones(len(vertices), dtype=bool)  # (V,)
-        if not by_area and augmentation.crop == 0.0:
-            return _Side(faces, None, by_area, density, kept)
-        masses = face_masses(vertices, faces, density=density)  # (F,)
-        if augmentation.crop > 0.0:
-            # A share of the surface, not of the vertices: they crowd in hands and faces.
-            spread = evaluate(sample_faces(masses, _CROP_SAMPLES, rng), vertices, faces)  # (S, 3)
-            region = draw_crop(augmentation, spread, rng)
-            if region is not None:
-                kept = region.keeps(vertices)  # (V,)
-                masses = masses * faces_inside(faces, kept)  # (F,)
-        return _Side(faces, masses, by_area, density, kept)
-
     def _draw_points(
-        self, index: int, source: _Side, target: _Side, shared: bool
+        self, index: int, source: Side, target: Side, shared: bool
     ) -> tuple[Anchors, Anchors]:
         low, high = self.config.points
         count_rng = self._rng(_COUNTS, index // self.config.count_block)
         count, target_count = count_rng.integers(low, high, size=2, endpoint=True).tolist()
         if self.config.equal_counts:
             target_count = count
-        taken = np.zeros(len(source.kept), dtype=bool)  # (V,)
-        rng = self._rng(_TARGET_POINTS, index)
-        anchors = source.draw(count, self._rng(_SOURCE_POINTS, index), taken=taken)
+        rng, other_rng = self._rng(_SOURCE_POINTS, index), self._rng(_TARGET_POINTS, index)
         if not shared:
-            return anchors, target.draw(target_count, rng, taken=taken)
-        # The partners that the target still has, filled up where it was cropped or is larger.
-        partners = anchors.take(np.flatnonzero(anchors.inside(target.kept))[:target_count])
-        missing = target_count - len(partners.corners)
-        if missing > 0:
-            taken[partners.corners] = True
-            extra = target.draw(missing, rng, taken=taken)
-            partners = Anchors(
-                np.concatenate([partners.corners, extra.corners]),
-                np.concatenate([partners.weights, extra.weights]),
-            )
-        return anchors, partners.take(rng.permutation(target_count))
+            none = np.zeros(len(source.kept), dtype=bool)  # (V,)
+            anchors = source.draw(count, rng, taken=none)
+            return anchors, target.draw(target_count, other_rng, taken=none)
+        # The more complete shape is drawn first: points that the other one lacks stay in it.
+        if source.kept.sum() >= target.kept.sum():
+            anchors = source.draw(count, rng, taken=np.zeros(len(source.kept), dtype=bool))
+            return anchors, _partners(anchors, target, target_count, other_rng)
+        anchors = target.draw(target_count, rng, taken=np.zeros(len(target.kept), dtype=bool))
+        return _partners(anchors, source, count, other_rng), anchors
+
+    def _scanned(self, points: FloatArray, rng: np.random.Generator) -> Float32Array:
+        """(N, 3) points as a scanner gives them: displaced smoothly, and noisy."""
+        augmentation = self.config.augmentation
+        if augmentation.wobble > 0.0:
+            points = add_wobble(points, augmentation.wobble * rng.random(), rng)
+        return _single(add_noise(points, augmentation.noise, rng))
 
     def _rng(self, stream: int, index: int) -> np.random.Generator:
         return np.random.default_rng([self.seed, _SPLITS[self.split], index, stream])
@@ -320,7 +293,31 @@ class TrainingPairs:
     def _generator(self) -> BodyGenerator:
         if self._given_generator is not None:
             return self._given_generator
-        return own_generator(self.config.what)
+        return own_generator(GENERATORS[self.config.what])
+
+
+def check_stream(seed: int, split: str) -> None:
+    """Refuse a seed or a split that no stream of pairs has."""
+    if seed < 0 or split not in _SPLITS:
+        raise InputError(
+            f"got seed {seed} and split {split!r}, expected a seed of at least 0 and train or "
+            "validation; try seed 0"
+        )
+
+
+def _partners(anchors: Anchors, side: Side, count: int, rng: np.random.Generator) -> Anchors:
+    """Anchors that a side still has, shuffled, and filled up where too few of them are left."""
+    partners = anchors.take(np.flatnonzero(anchors.inside(side.kept))[:count])
+    missing = count - len(partners.corners)
+    if missing > 0:
+        taken = np.zeros(len(side.kept), dtype=bool)  # (V,)
+        taken[partners.corners] = True
+        extra = side.draw(missing, rng, taken=taken)
+        partners = Anchors(
+            np.concatenate([partners.corners, extra.corners]),
+            np.concatenate([partners.weights, extra.weights]),
+        )
+    return partners.take(rng.permutation(count))
 
 
 def _moved(points: FloatArray, matrix: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""`evaluate`: how good one map is, where its truth is known."""
+"""`evaluate`: how accurate one map is, given the truth."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ltenet.correspondence import Correspondence
-from ltenet.data.diameter import largest_distance
 from ltenet.errors import InputError
-from ltenet.maps import read_map
-from ltenet.matching import ShapeLike, as_shape
+from ltenet.geometry.arrays import FloatArray
+from ltenet.io.maps import read_map
+from ltenet.matching.matcher import ShapeLike, as_shape
 from ltenet.metrics import TOLERANCES, MapError, coverage, map_error
-from ltenet.shape import FloatArray, Shape
+from ltenet.shape import Shape
 
 Truth: TypeAlias = Correspondence | ArrayLike | str | os.PathLike[str]
 
@@ -27,9 +27,9 @@ class Evaluation(NamedTuple):
     point
         Errors of the chosen target points.
     continuous
-        Errors of the soft partners, which may lie between points; as `point` without such.
+        Errors of the soft partners, which may lie between points; equal to `point` without them.
     known
-        Points whose truth is known: the others do not count.
+        Number of points whose truth is known; the others do not count.
     matched
         Share of these that have a partner. Points without one count as wrong in every accuracy
         and are left out of the mean errors.
@@ -46,13 +46,20 @@ class Evaluation(NamedTuple):
     coverage: float
     diameter: float
 
+    def __repr__(self) -> str:
+        return (
+            f"Evaluation({self.known} points: {self.accuracy(0.01):.1%} within 1 %, "
+            f"{self.accuracy(0.05):.1%} within 5 %, mean error {self.point.err_percent:.2f} % of "
+            f"the diameter, {self.matched:.1%} matched, coverage {self.coverage:.1%})"
+        )
+
     def accuracy(self, tolerance: float = 0.01) -> float:
         """Share of the known points whose partner is within `tolerance` of the diameter."""
         place = int(np.abs(TOLERANCES - tolerance).argmin())
         if abs(TOLERANCES[place] - tolerance) > 1e-9:
             raise InputError(
-                f"the tolerance {tolerance} came; a multiple of 0.002 up to 0.2, a share of the "
-                "diameter, is needed; try 0.01 or 0.05"
+                f"got the tolerance {tolerance}, expected a multiple of 0.002 up to 0.2, a share "
+                "of the diameter; try 0.01 or 0.05"
             )
         return float(self.point.accuracy[place])
 
@@ -92,13 +99,12 @@ def evaluate(
     correspondence
         From source to target.
     truth
-        What is known: another `Correspondence`, a map file, (N,) indices of the true target points,
-        -1 where the truth is not known, or (N, 3) true positions on the target, not a number where
-        it is not known.
+        Another `Correspondence`, a map file, (N,) indices of the true target points, -1 where the
+        truth is unknown, or (N, 3) true positions on the target, NaN where it is unknown.
     target
         The target as `Shape`, path or (M, 3) points; not needed if the map still has it.
     strict
-        Count distances below a tolerance only, as the paper's equation does, not those equal.
+        Count only distances below a tolerance, as the paper's equation does, not equal ones.
 
     Returns
     -------
@@ -108,8 +114,8 @@ def evaluate(
     shape = correspondence.target if target is None else as_shape(target, "target")
     if shape is None:
         raise InputError(
-            "a map without its target came; distances are measured on the target, so its points "
-            "are needed; give target="
+            "got a map without its target, expected its points, on which distances are measured; "
+            "try target="
         )
     correspondence.check_belongs(target=shape)
     positions = _true_positions(truth, len(correspondence), shape)  # (N, 3)
@@ -117,10 +123,10 @@ def evaluate(
     scored = known & correspondence.matched  # (N,)
     if not scored.any():
         raise InputError(
-            f"{known.sum()} points with a known truth came, none of them with a partner; at least "
-            "one is needed; match with a lower threshold, or check the truth"
+            f"got {known.sum()} points with a known truth, none of them matched, expected at least "
+            "one; try a lower threshold, or check the truth"
         )
-    diameter = largest_distance(shape.points)
+    diameter = shape.diameter
     share = float(scored.sum() / known.sum())
 
     def errors(places: FloatArray) -> MapError:
@@ -139,7 +145,7 @@ def evaluate(
 
 
 def _true_positions(truth: Truth, count: int, target: Shape) -> FloatArray:
-    """(N, 3) true positions on the target, not a number where they are not known."""
+    """(N, 3) true positions on the target, NaN where they are unknown."""
     if isinstance(truth, Correspondence):
         return _at(truth.indices, count, target)
     if isinstance(truth, (str, os.PathLike)):
@@ -149,8 +155,8 @@ def _true_positions(truth: Truth, count: int, target: Shape) -> FloatArray:
         return _at(values, count, target)
     if values.shape != (count, 3):
         raise InputError(
-            f"a truth of shape {values.shape} and type {values.dtype} came; ({count},) whole "
-            f"numbers or ({count}, 3) positions are needed; give one entry per source point"
+            f"got a truth of shape {values.shape} and type {values.dtype}, expected ({count},) "
+            f"whole numbers or ({count}, 3) positions; try one entry per source point"
         )
     return values.astype(np.float64)
 
@@ -159,9 +165,9 @@ def _at(indices: ArrayLike, count: int, target: Shape) -> FloatArray:
     indices = np.asarray(indices)  # (N,)
     if len(indices) != count or indices.min() < -1 or indices.max() >= len(target):
         raise InputError(
-            f"a truth of {len(indices)} entries from {indices.min()} to {indices.max()} came; "
-            f"{count} entries from 0 to {len(target) - 1}, or -1, are needed; "
-            "check that truth and shapes belong together, and count from 0"
+            f"got a truth of {len(indices)} entries from {indices.min()} to {indices.max()}, "
+            f"expected {count} entries from 0 to {len(target) - 1}, or -1; "
+            "try counting from 0, and check that truth and shapes belong together"
         )
     positions: FloatArray = target.points[indices].astype(np.float64)  # (N, 3)
     positions[indices < 0] = np.nan

@@ -1,4 +1,4 @@
-"""Packages that only some methods need: imported when such a method is made, named if missing."""
+"""Packages that only some methods need, imported when such a method is made."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class _Optional(NamedTuple):
     extra: str
 
 
-#: Modules, what brings them, what they are for, and which extra of ltenet installs them.
+#: Modules: their package, their purpose, and the extra of ltenet that installs them.
 _OPTIONAL = {
     "ot": _Optional("POT", "optimal transport", "baselines"),
     "pycpd": _Optional("pycpd", "coherent point drift", "baselines"),
@@ -34,6 +34,6 @@ def optional(module: str) -> Any:
     except ImportError:
         needed = _OPTIONAL[module]
         raise MissingError(
-            f"{needed.package} is not installed; {needed.purpose} needs it; "
-            f"install it with `pip install 'ltenet[{needed.extra}]'`"
+            f"got no {needed.package}, expected it for {needed.purpose}: it is not installed; "
+            f"try `pip install 'ltenet[{needed.extra}]'`"
         ) from None

@@ -1,7 +1,7 @@
-"""Smooth deformation: one shape is bent onto the other, see `ltenet.coherence`.
+"""Method "coherent": the consensus of smooth deformations, one to one where the points are shared.
 
-How firmly it should bend depends on how far the features can be trusted, which nobody knows
-beforehand. So several are tried, both ways round, and their agreement counts; see `consensus`.
+How stiffly a shape should bend depends on how reliable the features are, which is not known in
+advance. So several stiffnesses are tried in both directions and combined; see `consensus`.
 """
 
 from __future__ import annotations
@@ -10,81 +10,85 @@ from dataclasses import replace
 
 from torch import Tensor
 
-from ltenet.assignment import Likeness, assign, hold_same_points, inverse, matched_same_points
-from ltenet.coherence import CoherenceConfig, refine_coherently
-from ltenet.map_quality import Judge
-from ltenet.polishing import follow, polish, polish_in_turns
-from ltenet.refinement.consensus import Agreement, agree
+from ltenet.refinement.assignment import assign, inverse
+from ltenet.refinement.bending import Bender
+from ltenet.refinement.consensus import Consensus, find_consensus
+from ltenet.refinement.constellations import match_same_points
+from ltenet.refinement.judge import map_scores
 from ltenet.refinement.nearest import keep
-from ltenet.refinement.pair import Proposal, Task
+from ltenet.refinement.options import BendingConfig, Coherent, OneToOne
+from ltenet.refinement.pair import Pair
+from ltenet.refinement.polishing import follow, polish, polish_both_ways
+from ltenet.refinement.proposal import Problem, Proposal
 
-#: Tried where nothing is given: weak features need a firm shape, good ones a soft one. Several maps
-#: that agree need fewer steps each.
+#: Combined by default: weak features need a stiff shape, good ones a soft one. Several maps that
+#: agree need fewer steps each.
 STIFFNESSES = (30.0, 3.0)
-CONFIG = CoherenceConfig(coarse_steps=8, fine_steps=3)
+CONFIG = BendingConfig(coarse_steps=8, fine_steps=3)
+#: Stiffness of the single deformation that tests for shared points.
+_TEST_STIFFNESS = 10.0
 
 
-def bend(task: Task) -> Proposal:
-    """Bend both shapes onto each other; one to one where both hold the same points."""
-    config = task.options.coherence
+def refine_coherent(problem: Problem, options: Coherent) -> Proposal:
+    """Bend both shapes onto each other and combine the maps."""
+    pair, config = problem.pair, options.bending
     stiffnesses = STIFFNESSES if config is None else (config.stiffness,)
-    agreed = agree(task.pair, config or CONFIG, stiffnesses)
-    if agreed is None:
-        return keep(task)
-    same, indices = match_one_to_one(task, agreed)
-    if same and task.improves(indices):
-        return Proposal(indices, confidence=agreed.confidence, same_points=True)
-    return Proposal(agreed.indices, agreed.places, agreed.confidence)
+    consensus = find_consensus(pair, config or CONFIG, stiffnesses, tell=problem.tell)
+    if consensus is None:
+        return keep(problem)
+    exact = match_one_to_one(pair, consensus, options.one_to_one)  # (N,)
+    if exact is not None and map_scores(pair, exact).energy <= problem.scores.energy:
+        return Proposal(exact, confidence=consensus.confidence, same_points=True)
+    return Proposal(consensus.indices, consensus.places, consensus.confidence)
 
 
-def match_one_to_one(task: Task, agreed: Agreement) -> tuple[bool, Tensor]:
-    """Whether both clouds hold the same points, and which is which (N,) if so.
+def match_one_to_one(pair: Pair, consensus: Consensus, one_to_one: OneToOne) -> Tensor | None:
+    """Exact map (N,) if both clouds hold the same points, else None.
 
     Parameters
     ----------
-    task
-        With "auto", shapes of one size are tested; see `assignment`.
-    agreed
+    pair
+        Both shapes.
+    consensus
         Where the source belongs on the target.
+    one_to_one
+        Whether they hold the same points; "auto" tests this for shapes of equal size.
     """
-    pair, wanted = task.pair, task.options.one_to_one
-    source, target = pair.source_points, pair.target_points
-    if wanted is False or (wanted == "auto" and len(source) != len(target)):
-        return False, task.start
-    likeness = Likeness(pair.source_features, pair.target_features)
-    if agreed.bent_target is None or len(source) != len(target):
-        indices = assign(likeness, agreed.places, target)  # (N,)
+    equal_sizes = len(pair.source) == len(pair.target)
+    if one_to_one is False or (one_to_one == "auto" and not equal_sizes):
+        return None
+    target_bent = consensus.target_bent and equal_sizes
+    bent_pair = pair.reversed() if target_bent else pair
+    places = consensus.cheapest.points if target_bent else consensus.places  # (N, 3)
+    # Parts that touch on one shape may lie apart on the other: a small error on the first can be a
+    # large one on the second. So the assignment runs in the direction of the cheapest bending.
+    if one_to_one == "auto":
+        found = match_same_points(bent_pair, places, swapped=target_bent)  # (N,)
+        if found is None:
+            return None
+        indices = found
     else:
-        # Parts that touch on the one shape may lie apart on the other: what is right on the first
-        # to within a hair's breadth may be wrong by a body's length on the second.
-        indices = inverse(assign(likeness.turned(), agreed.bent_target, source))  # (N,)
-    if wanted == "auto" and not hold_same_points(source, target[indices]):
-        return False, task.start
-    if len(source) != len(target):
-        polished = polish(likeness, source, target, indices)  # (N,)
-        return True, min(indices, polished, key=lambda found: task.scores(found).energy)
-
-    back = Judge(target, source, features=(pair.target_features, pair.source_features))
+        indices = assign(bent_pair, places)  # (N,)
+    if not equal_sizes:
+        polished = polish(pair, indices)  # (N,)
+        return min(indices, polished, key=lambda found: map_scores(pair, found).energy)
+    forth = inverse(indices) if target_bent else indices  # (N,)
+    back = pair.reversed()
 
     def energy(found: Tensor) -> float:
-        return task.scores(found).energy + back.scores(inverse(found)).energy
+        return map_scores(pair, found).energy + map_scores(back, inverse(found)).energy
 
-    if agreed.bent_target is None:
-        followed = follow(agreed.graph, target, indices)  # (N,)
-    else:
-        followed = inverse(follow(agreed.graph, source, inverse(indices)))  # (N,)
-    start = min(indices, followed, key=energy)
-    return True, polish_in_turns(likeness, source, target, start, energy=energy)
+    followed = follow(bent_pair, consensus.graph, consensus.cheapest.frames, indices)  # (N,)
+    followed = inverse(followed) if target_bent else followed
+    return polish_both_ways(pair, min(forth, followed, key=energy), energy=energy)
 
 
-def holds_same_points(task: Task) -> bool:
-    """Whether the map is to be one to one: as was asked for, or as a quick refinement shows."""
-    pair, wanted = task.pair, task.options.one_to_one
-    if wanted != "auto":
-        return wanted
-    if len(pair.source_points) != len(pair.target_points):
+def holds_same_points(pair: Pair, one_to_one: OneToOne) -> bool:
+    """Whether a map should be one to one: as requested, or by a quick test with one deformation."""
+    if one_to_one != "auto":
+        return one_to_one
+    if len(pair.source) != len(pair.target):
         return False
-    config = replace(CONFIG, stiffness=10.0)  # one map between the firm and the soft will do
-    bent = refine_coherently(*pair[:4], config, graph=pair.source_graph).deformed  # (N, 3)
-    likeness = Likeness(pair.source_features, pair.target_features)
-    return matched_same_points(likeness, pair.source_points, pair.target_points, bent) is not None
+    bender = Bender(pair, replace(CONFIG, stiffness=_TEST_STIFFNESS))
+    deformed = bender.bend(_TEST_STIFFNESS).points  # (N, 3)
+    return match_same_points(pair, deformed) is not None

@@ -1,8 +1,8 @@
-"""What several deformations agree on: of the source onto the target, and the other way round.
+"""The consensus of several deformations: of the source onto the target, and the other way round.
 
-A shape can be bent onto another more or less firmly, and either of the two can be bent. The maps
-err in different ways, so their geometric median is nearer to the truth than the best of them; a map
-that costs much by its energy has little to say.
+A shape can be bent more or less stiffly, and either of the two can be bent. The resulting maps err
+in different ways, so their geometric median is closer to the truth than the best of them; a map
+with a high cost has little weight.
 """
 
 from __future__ import annotations
@@ -13,41 +13,45 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ltenet.coherence import CoherenceConfig, Solver
-from ltenet.deformation import DeformationGraph
-from ltenet.refinement.pair import EmbeddedPair
-from ltenet.refinement.soft import around, weighted_mean
+from ltenet.refinement.bending import Bender, Bent
+from ltenet.refinement.deformation import DeformationGraph
+from ltenet.refinement.judge import map_scores
+from ltenet.refinement.options import BendingConfig
+from ltenet.refinement.pair import Pair
+from ltenet.refinement.point_sets import nearest_points
+from ltenet.refinement.proposal import Tell, silent
+from ltenet.refinement.soft_partners import around, weighted_mean
 
-#: What is missed counts this much more than in the energy: the way in which a shape that is too
-#: firm fails is that it does not reach the end of a limb.
-_UNREACHED = 2.0
-#: What a map may cost more than the best one before its say falls to a third.
-_DEARER = 0.1
-#: Neighbours between which a map is turned round.
+#: Extra weight of the missed part of the target: a shape that is too stiff typically fails to reach
+#: the end of a limb.
+_MISSED = 2.0
+#: Excess cost over the best map at which the weight of a map drops to 1/e.
+_EXCESS = 0.1
+#: Points between which a map is inverted.
 _NEIGHBORS = 10
-#: Rounds towards the geometric median, and the distance below which maps count as equally near.
-_ROUNDS, _NEAR = 10, 1e-3
+#: Weiszfeld iterations, and the distance below which maps count as equally close.
+_ROUNDS, _CLOSE = 10, 1e-3
 
 
-class Bent(NamedTuple):
-    """One deformation as a map of the source.
+class BendingVote(NamedTuple):
+    """One deformation read as a map of the source.
 
     Attributes
     ----------
     places
         (N, 3) where the source points belong.
     cost
-        Energy of the map in the direction in which it was bent, and more for what it missed.
+        Energy of the map in the direction of bending, with extra weight on what it missed.
     bent
-        (N, 3) or (M, 3) the shape that was bent.
+        The bent shape: the source, or the target.
     """
 
     places: Tensor
     cost: float
-    bent: Tensor
+    bent: Bent
 
 
-class Agreement(NamedTuple):
+class Consensus(NamedTuple):
     """What the deformations agree on.
 
     Attributes
@@ -58,85 +62,89 @@ class Agreement(NamedTuple):
         (N,) target points.
     confidence
         (N,) from 0, nothing on the target fits, to 1.
-    bent_target
-        (M, 3) the target bent onto the source, where that cost less than the other way; else None.
+    cheapest
+        The deformation with the lowest cost.
     graph
-        Control nodes of the shape that cost less to bend.
+        Its control nodes.
+    target_bent
+        Whether it bends the target onto the source.
     """
 
     places: Tensor
     indices: Tensor
     confidence: Tensor
-    bent_target: Tensor | None
+    cheapest: Bent
     graph: DeformationGraph
+    target_bent: bool
 
 
-def agree(
-    pair: EmbeddedPair, config: CoherenceConfig, stiffnesses: Sequence[float]
-) -> Agreement | None:
-    """Bend both shapes, with each stiffness, and find the agreement; None if nothing was finite.
+def find_consensus(
+    pair: Pair, config: BendingConfig, stiffnesses: Sequence[float], *, tell: Tell = silent
+) -> Consensus | None:
+    """Bend both shapes with each stiffness and combine the maps; None if none is finite.
 
     Parameters
     ----------
     pair
-        Points and features of both shapes.
+        Both shapes.
     config
-        How they are bent, but for the stiffness.
+        How they are bent, apart from the stiffness.
     stiffnesses
-        How firmly.
+        Weights of the bending energy.
+    tell
+        Told how far the work is.
     """
-    forth, back = solvers(pair, config)
-    there = [bent for s in stiffnesses if (bent := bent_forth(forth, s)) is not None]
-    back_here = [bent for s in stiffnesses if (bent := bent_back(back, s)) is not None]
-    maps = there + back_here
-    if not maps:
+    forth, back = Bender(pair, config), Bender(pair.reversed(), config)
+    tried: list[BendingVote | None] = []
+    for vote_with, bender in ((vote_forth, forth), (vote_back, back)):
+        for stiffness in stiffnesses:
+            tried.append(vote_with(bender, stiffness))
+            tell(len(tried) / (2 * len(stiffnesses) + 1))
+    there = [vote for vote in tried[: len(stiffnesses)] if vote is not None]
+    votes = [vote for vote in tried if vote is not None]
+    if not votes:
         return None
-    places = geometric_median(maps)  # (N, 3)
-    cheapest = min(maps, key=lambda bent: bent.cost)
-    turned = any(cheapest is bent for bent in back_here)
-    bent_target, graph = (cheapest.bent, back.graph) if turned else (None, forth.graph)
-    return Agreement(places, *forth.assign(places), bent_target, graph)
+    places = geometric_median(votes)  # (N, 3)
+    first = min(range(len(votes)), key=lambda number: votes[number].cost)
+    target_bent = first >= len(there)
+    graph = back.graph if target_bent else forth.graph
+    return Consensus(places, *forth.assign(places), votes[first].bent, graph, target_bent)
 
 
-def solvers(pair: EmbeddedPair, config: CoherenceConfig) -> tuple[Solver, Solver]:
-    """Prepare to bend the source onto the target, and the target onto the source."""
-    points = pair.source_points, pair.target_points  # (N, 3), (M, 3)
-    features = pair.source_features, pair.target_features  # (N, D), (M, D)
-    return (
-        Solver(points, features, config, graph=pair.source_graph),
-        Solver(points[::-1], features[::-1], config, graph=pair.target_graph),
-    )
-
-
-def bent_forth(solver: Solver, stiffness: float) -> Bent | None:
-    """Bend the source onto the target; None if that is not finite."""
-    bent = solver.solve(stiffness)  # (N, 3)
-    return Bent(bent, _cost(solver, bent), bent) if torch.isfinite(bent).all() else None
-
-
-def bent_back(solver: Solver, stiffness: float) -> Bent | None:
-    """Bend the target onto the source, and read off where the source belongs."""
-    bent = solver.solve(stiffness)  # (M, 3)
-    if not torch.isfinite(bent).all():
+def vote_forth(bender: Bender, stiffness: float) -> BendingVote | None:
+    """Bend the source onto the target; None if the result is not finite."""
+    bent = bender.bend(stiffness)
+    if not torch.isfinite(bent.points).all():
         return None
-    soft = around(solver.target, bent, _NEIGHBORS)  # (N, k)
-    return Bent(weighted_mean(solver.source, soft), _cost(solver, bent), bent)
+    return BendingVote(bent.points, _cost(bender, bent.points), bent)
 
 
-def geometric_median(maps: Sequence[Bent]) -> Tensor:
-    """(N, 3) the places whose distances from those of all maps, weighted by cost, are least."""
-    places = torch.stack([bent.places for bent in maps])  # (m, N, 3)
-    costs = torch.tensor([bent.cost for bent in maps]).to(places)  # (m,)
-    say = torch.exp((costs.min() - costs) / _DEARER)[:, None]  # (m, 1)
-    weights = say.expand(places.shape[:2])  # (m, N)
-    for _ in range(_ROUNDS):  # by Weiszfeld
+def vote_back(bender: Bender, stiffness: float) -> BendingVote | None:
+    """Bend the target onto the source, with the bender of the reversed pair, and invert the map."""
+    bent = bender.bend(stiffness)
+    if not torch.isfinite(bent.points).all():
+        return None
+    target, source = bender.pair.source.points, bender.pair.target.points  # (M, 3), (N, 3)
+    k = min(_NEIGHBORS, len(target))
+    near = nearest_points(source, bent.points, k).indices  # (N, k)
+    places = weighted_mean(target, around(source, bent.points, near))  # (N, 3)
+    return BendingVote(places, _cost(bender, bent.points), bent)
+
+
+def geometric_median(votes: Sequence[BendingVote]) -> Tensor:
+    """(N, 3) positions with the least weighted distance from those of all maps [Weiszfeld 1937]."""
+    places = torch.stack([vote.places for vote in votes])  # (m, N, 3)
+    costs = torch.tensor([vote.cost for vote in votes]).to(places)  # (m,)
+    prior = torch.exp((costs.min() - costs) / _EXCESS)[:, None]  # (m, 1)
+    weights = prior.expand(places.shape[:2])  # (m, N)
+    for _ in range(_ROUNDS):
         median = (weights[..., None] * places).sum(dim=0) / weights.sum(dim=0)[:, None]  # (N, 3)
-        weights = say / ((places - median).norm(dim=2) + _NEAR)  # (m, N)
+        weights = prior / ((places - median).norm(dim=2) + _CLOSE)  # (m, N)
     return median
 
 
-def _cost(solver: Solver, bent: Tensor) -> float:
-    """Cost of the map that the solver makes of a bent shape."""
-    indices, _ = solver.assign(bent)
-    scores = solver.judge.scores(indices)
-    return scores.energy + _UNREACHED * scores.missed
+def _cost(bender: Bender, deformed: Tensor) -> float:
+    """Cost of the map that a bent shape stands for."""
+    indices, _ = bender.assign(deformed)
+    scores = map_scores(bender.pair, indices)
+    return scores.energy + _MISSED * scores.missed

@@ -1,126 +1,149 @@
-"""One table of methods, and one way to call them that never makes a map worse by its own score."""
+"""One table of methods, and one way to call them that never raises the energy of a map."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Literal, get_args
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from ltenet.coherence import CoherenceConfig
-from ltenet.errors import UsageError
-from ltenet.map_quality import MapScores
-from ltenet.refinement.coherent import bend
-from ltenet.refinement.linear import transform
-from ltenet.refinement.mutual import keep_mutual
-from ltenet.refinement.nearest import keep
-from ltenet.refinement.optimal_transport import move
-from ltenet.refinement.pair import EmbeddedPair, Options, Proposal, RefinedMap, Task, check_pair
-from ltenet.refinement.soft import around, weighted_mean
-from ltenet.refinement.zoomout import zoom_out
+from ltenet.errors import InputError, UsageError
+from ltenet.refinement.coherent import refine_coherent
+from ltenet.refinement.judge import MapScores, map_scores
+from ltenet.refinement.linear import refine_linear
+from ltenet.refinement.mutual import refine_mutual
+from ltenet.refinement.nearest import keep, refine_nothing
+from ltenet.refinement.optimal_transport import refine_by_transport
+from ltenet.refinement.options import (
+    Coherent,
+    Linear,
+    Method,
+    Mutual,
+    Nearest,
+    Options,
+    Spectral,
+    Transport,
+)
+from ltenet.refinement.pair import Pair
+from ltenet.refinement.proposal import Problem, Proposal, RefinedMap, Tell, silent
+from ltenet.refinement.soft_partners import around, weighted_mean
+from ltenet.refinement.threads import limited_threads
+from ltenet.refinement.zoomout import refine_spectral
 
-Method = Literal["coherent", "ot", "linear", "mutual", "spectral", "none"]
 
-METHODS: Mapping[Method, Callable[[Task], Proposal]] = MappingProxyType(
+class _Refinement(NamedTuple):
+    """A method: its options and what runs it."""
+
+    options: type[Options]
+    run: Callable[[Problem, Any], Proposal]
+
+
+REFINEMENTS: Mapping[Method, _Refinement] = MappingProxyType(
     {
-        "coherent": bend,
-        "ot": move,
-        "linear": transform,
-        "mutual": keep_mutual,
-        "spectral": zoom_out,
-        "none": keep,
+        "coherent": _Refinement(Coherent, refine_coherent),
+        "ot": _Refinement(Transport, refine_by_transport),
+        "linear": _Refinement(Linear, refine_linear),
+        "mutual": _Refinement(Mutual, refine_mutual),
+        "spectral": _Refinement(Spectral, refine_spectral),
+        "none": _Refinement(Nearest, refine_nothing),
     }
 )
 
 
 @torch.no_grad()
 def refine_pair(
-    pair: EmbeddedPair,
-    method: Method = "coherent",
+    pair: Pair,
+    method: Method | Options = "coherent",
     *,
     start: Tensor | None = None,
-    one_to_one: bool | Literal["auto"] = "auto",
-    fill: bool = True,
     neighbors: int = 10,
-    temperature: float = 0.02,
-    coherence: CoherenceConfig | None = None,
-    reach: float | None = 0.03,
-    dustbin: float | None = None,
+    tell: Tell = silent,
 ) -> RefinedMap:
     """Match an embedded pair and refine the map.
 
     Parameters
     ----------
     pair
-        Points and features of both shapes; see `EmbeddedPair`.
+        Both shapes.
     method
-        "coherent" bends the source smoothly onto the target; "ot" is optimal transport of
-        features; "linear" the paper's linear map between embeddings, without the truth; "mutual"
-        keeps matches that hold both ways; "spectral" is ZoomOut and needs the extra `spectral`;
-        "none" is the paper's nearest neighbour.
+        A name, for the default options, or options: "coherent" or `Coherent` bends both shapes
+        smoothly onto each other; "ot" or `Transport` is optimal transport of features; "linear" or
+        `Linear` the paper's linear map between embeddings, without the truth; "mutual" or `Mutual`
+        keeps mutual nearest neighbours; "spectral" or `Spectral` is ZoomOut; "none" or `Nearest`
+        the paper's nearest neighbour.
     start
-        (N,) int64 map to improve, -1 where it says nothing; nearest features by default. "linear",
-        "mutual" and "spectral" begin with it. "coherent" and "ot" read features alone, and it
-        counts only if they come out worse; `refine` gives them a map as features.
-    one_to_one
-        For "coherent" and "ot": True where both shapes hold the same points, so that the map is an
-        exact assignment; "auto" tests that, for shapes of one size.
-    fill
-        For "mutual": give the other points a partner too; False leaves them at -1.
+        (N,) int64 map to improve, -1 where it is undefined; nearest features by default. "linear",
+        "mutual" and "spectral" begin with it. "coherent" and "ot" read features alone and fall back
+        on it if they raise the energy; `ltenet.refine` encodes a map as features for them.
     neighbors
-        Target points of the soft partner, at most.
-    temperature
-        What cosines are divided by in soft partners by features and in optimal transport.
-    coherence
-        Settings of "coherent"; by default some are tried and the energy decides.
-    reach
-        For "ot": how firmly every piece of surface must be used, see `sinkhorn`; None is strict.
-    dustbin
-        For "ot": cosine below which a point rather stays without a partner; for shapes that
-        overlap in part.
+        Target points of a soft partner, at most.
+    tell
+        Told how far the work is, where a method knows.
     """
-    if method not in METHODS:
-        raise UsageError(
-            f"refinement {method!r} was asked for; one of {', '.join(get_args(Method))} is needed; "
-            "check the spelling"
+    options = _options(method)
+    if not neighbors > 0:
+        raise InputError(
+            f"refinement: got neighbors={neighbors}, expected a positive number; try 10"
         )
-    options = Options(one_to_one, fill, neighbors, temperature, coherence, reach, dustbin)
-    check_pair(pair, start, options)
-    pair = _prepared(pair)
-    task = Task(pair, None if start is None else start.to(pair.source_points.device), options)
-    proposal = METHODS[method](task)
-    scores = task.scores(proposal.indices)
-    accepted = scores.energy <= task.start_scores.energy
-    if not accepted:
-        unmatched = proposal.unmatched  # what has no partner has none in the input either
-        proposal, scores = keep(task)._replace(unmatched=unmatched), task.start_scores
-    return _finished(task, proposal, scores, accepted=accepted)
+    if start is not None:
+        _check_start(pair, start)
+    indices = pair.best.indices  # (N,)
+    if start is not None:
+        start = start.to(indices.device)
+        indices = torch.where(start >= 0, start, indices)
+    scores = map_scores(pair, indices)
+    problem = Problem(pair, indices, scores, start is not None, neighbors, tell)
+    run = next(entry.run for entry in REFINEMENTS.values() if entry.options is type(options))
+    with limited_threads(1):
+        proposal = run(problem, options)
+        scores = map_scores(pair, proposal.indices)
+        accepted = scores.energy <= problem.scores.energy
+        if not accepted:
+            # Points without a partner have none in the start either.
+            proposal, scores = keep(problem)._replace(unmatched=proposal.unmatched), problem.scores
+        return _finished(problem, proposal, scores, accepted=accepted)
 
 
-def _prepared(pair: EmbeddedPair) -> EmbeddedPair:
-    """Give features the type of the points, and leave gradients behind."""
-    points = pair.source_points.detach()
-    return pair._replace(
-        source_points=points,
-        target_points=pair.target_points.detach().to(points.dtype),
-        source_features=pair.source_features.detach().to(points.dtype),
-        target_features=pair.target_features.detach().to(points.dtype),
-    )
+def _options(method: Method | Options) -> Options:
+    if not isinstance(method, str):
+        return method
+    if method not in REFINEMENTS:
+        raise UsageError(
+            f"got refinement {method!r}, expected one of {', '.join(REFINEMENTS)}; "
+            "try checking the spelling"
+        )
+    return REFINEMENTS[method].options()
 
 
-def _finished(task: Task, proposal: Proposal, scores: MapScores, *, accepted: bool) -> RefinedMap:
-    """Complete a proposal: positions from the soft partner, or the soft partner from positions."""
-    target, indices, soft = task.pair.target_points, proposal.indices, proposal.soft
-    positions = proposal.positions
+def _check_start(pair: Pair, start: Tensor) -> None:
+    count, size = len(pair.source), len(pair.target)
+    fits = start.shape == (count,) and not start.is_floating_point()
+    if not fits or int(start.min()) < -1 or int(start.max()) >= size:
+        raise InputError(
+            f"got a start of shape {tuple(start.shape)}, expected one integer from -1 to "
+            f"{size - 1} for each of {count} points; try the map that belongs to these shapes"
+        )
+
+
+def _finished(
+    problem: Problem, proposal: Proposal, scores: MapScores, *, accepted: bool
+) -> RefinedMap:
+    """Complete a proposal: positions from soft partners, or soft partners from positions."""
+    pair, target = problem.pair, problem.pair.target
+    indices, positions, soft = proposal.indices, proposal.positions, proposal.soft
     if positions is None:
-        positions = target[indices] if soft is None else weighted_mean(target, soft)  # (N, 3)
+        positions = (  # (N, 3)
+            target.points[indices] if soft is None else weighted_mean(target.points, soft)
+        )
     if soft is None:
-        soft = around(positions, target, task.options.neighbors)  # (N, K) each
+        near = target.nearest(positions, problem.neighbors).indices  # (N, K)
+        soft = around(positions, target.points, near)  # (N, K) each
     confidence = proposal.confidence
     if confidence is None:
-        confidence = task.confidence(indices)  # (N,)
+        own = torch.arange(len(indices), device=indices.device)  # (N,)
+        confidence = pair.confidence(indices, pair.cosines_at(own, indices).clamp(0, 1))  # (N,)
     if proposal.unmatched is not None:
         indices = indices.masked_fill(proposal.unmatched, -1)
     return RefinedMap(
@@ -133,5 +156,5 @@ def _finished(task: Task, proposal: Proposal, scores: MapScores, *, accepted: bo
         mirrored=scores.mirrored,
         accepted=accepted,
         same_points=proposal.same_points,
-        input_energy=task.start_scores.energy,
+        input_energy=problem.scores.energy,
     )

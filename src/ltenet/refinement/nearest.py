@@ -1,13 +1,19 @@
-"""No refinement: the point with the most similar feature, as the paper tests it."""
+"""Method "none": the target point with the most similar feature, as in the paper's test phase."""
 
 from __future__ import annotations
 
-from ltenet.refinement.pair import Proposal, Task
-from ltenet.refinement.soft import by_likeness
+from ltenet.refinement.options import Nearest
+from ltenet.refinement.proposal import Problem, Proposal
+from ltenet.refinement.soft_partners import by_similarity
 
 
-def keep(task: Task) -> Proposal:
-    """Target point with the largest cosine, or the map that was given."""
-    if task.given:
-        return Proposal(task.start)
-    return Proposal(task.start, soft=by_likeness(task.nearest, task.options.temperature))
+def refine_nothing(problem: Problem, _options: Nearest) -> Proposal:
+    """Return the start, with soft partners."""
+    return keep(problem)
+
+
+def keep(problem: Problem) -> Proposal:
+    """Nearest features with their softmax as soft partners, or the map that was given."""
+    if problem.given:
+        return Proposal(problem.start)
+    return Proposal(problem.start, soft=by_similarity(problem.pair.nearest(problem.neighbors)))

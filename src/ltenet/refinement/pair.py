@@ -1,231 +1,107 @@
-"""What refinement takes and what it gives: one embedded pair in, one map out."""
+"""One embedded pair of shapes: the only place where their features meet."""
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
-
 import torch
-from scipy.sparse import csr_array
 from torch import Tensor
 
-from ltenet.coherence import CoherenceConfig, check_embedded
 from ltenet.errors import InputError
-from ltenet.map_quality import Judge, MapScores
-from ltenet.neighbors import TopK, cosine_topk, knn_graph
+from ltenet.method.neighbors import TopK, cosine_topk
+from ltenet.refinement.cosines import Cosines, relative
+from ltenet.refinement.embedded_shape import EmbeddedShape
 
-#: Length of a round trip by which confidence falls to a third, and neighbours it is averaged over.
-_CYCLE, _CONFIDENCE_NEIGHBORS = 0.2, 10
-
-
-class EmbeddedPair(NamedTuple):
-    """One pair in the frame of the network: normalised and oriented.
-
-    Attributes
-    ----------
-    source_points, target_points
-        (N, 3) and (M, 3), each of root-mean-square radius 0.5.
-    source_features, target_features
-        (N, D) and (M, D) embeddings.
-    source_faces, target_faces
-        (F, 3) triangles where the points are the vertices of a mesh, else None.
-    source_graph, target_graph
-        (N, N) and (M, M) which points are neighbours on the surface; by default the nearest in
-        space.
-    """
-
-    source_points: Tensor
-    target_points: Tensor
-    source_features: Tensor
-    target_features: Tensor
-    source_faces: Tensor | None = None
-    target_faces: Tensor | None = None
-    source_graph: csr_array | None = None
-    target_graph: csr_array | None = None
+#: Length of a round trip at which confidence drops to 1/e, and the size of the neighbourhood that
+#: it is averaged over: neighbours tend to be right or wrong together.
+_ROUND_TRIP, _AVERAGED = 0.2, 10
 
 
-class RefinedMap(NamedTuple):
-    """Where each source point belongs on the target.
-
-    Attributes
-    ----------
-    indices
-        (N,) int64 target point, -1 where there is none.
-    positions
-        (N, 3) place on the target, not bound to its points; unmatched points have one too.
-    confidence
-        (N,) from 0 to 1, not calibrated.
-    neighbors
-        (N, K) int64 target points of the soft partner.
-    weights
-        (N, K) of these, which sum to 1. Their mean is `positions`, as near as the neighbours
-        allow.
-    energy
-        `MapScores.energy` of the map, lower is better; no label is behind it.
-    mirrored
-        How likely left and right are exchanged, `MapScores.mirrored`.
-    accepted
-        False where refinement was worse by `energy` than what it started from, which then came
-        back.
-    same_points
-        Whether both clouds were taken to hold the same surface points.
-    input_energy
-        The energy of the map that refinement started from.
-    """
-
-    indices: Tensor
-    positions: Tensor
-    confidence: Tensor
-    neighbors: Tensor
-    weights: Tensor
-    energy: float
-    mirrored: float
-    accepted: bool
-    same_points: bool
-    input_energy: float
-
-
-class Options(NamedTuple):
-    """What a method may need to know; see `refine_pair`."""
-
-    one_to_one: bool | Literal["auto"] = "auto"
-    fill: bool = True
-    neighbors: int = 10
-    temperature: float = 0.02
-    coherence: CoherenceConfig | None = None
-    reach: float | None = 0.03
-    dustbin: float | None = None
-
-
-class Task:
-    """One pair on its way through a method, with what every method needs of it.
+class Pair:
+    """Two embedded shapes, with their similarities and best matches, each computed once.
 
     Parameters
     ----------
-    pair
-        Checked by `check_pair`.
-    start
-        (N,) the map to improve, -1 where it says nothing; None for the nearest features.
-    options
-        See `refine_pair`.
+    source, target
+        N and M points with features from one model.
     """
 
-    def __init__(self, pair: EmbeddedPair, start: Tensor | None, options: Options) -> None:
-        self.pair, self.options = pair, options
-        k = min(options.neighbors, len(pair.target_points))
-        self.nearest = cosine_topk(pair.source_features, pair.target_features, k)  # (N, K)
-        self.back = cosine_topk(pair.target_features, pair.source_features, 1).indices[:, 0]  # (M,)
-        self.given = start is not None
-        own = self.nearest.indices[:, 0]  # (N,)
-        self.start = own if start is None else torch.where(start >= 0, start, own)  # (N,)
-        self._judge = Judge(
-            pair.source_points,
-            pair.target_points,
-            features=(pair.source_features, pair.target_features),
-        )
-        self.start_scores = self.scores(self.start)
+    def __init__(self, source: EmbeddedShape, target: EmbeddedShape) -> None:
+        _check(source, target)
+        self.source, self.target = source, target
+        self._cosines, self._swapped = Cosines(source.features, target.features), False
 
-    def scores(self, indices: Tensor) -> MapScores:
-        """Score a map (N,) without the truth."""
-        return self._judge.scores(indices)
+    def reversed(self) -> Pair:
+        """Exchange source and target; everything computed so far or later is shared."""
+        back = Pair(self.target, self.source)
+        back._cosines, back._swapped = self._cosines, not self._swapped
+        return back
 
-    def improves(self, indices: Tensor) -> bool:
-        """Whether a map (N,) scores no worse than what was started from."""
-        return self.scores(indices).energy <= self.start_scores.energy
+    @property
+    def best(self) -> TopK:
+        """(N,) most similar target point of each source point, with its cosine."""
+        return self._cosines.best[self._swapped]
 
-    def confidence(self, indices: Tensor) -> Tensor:
-        """(N,) from 0 to 1: there by the map and back by features, and the likeness of both ends.
+    @property
+    def best_back(self) -> TopK:
+        """(M,) most similar source point of each target point, with its cosine."""
+        return self._cosines.best[not self._swapped]
 
-        Neighbours share their fate: the mean over some of them tells more than one value.
-        """
-        points = self.pair.source_points  # (N, 3)
-        trip = (points - points[self.back[indices]]).norm(dim=1) / _CYCLE  # (N,)
-        ends = self.pair.source_features, self.pair.target_features[indices]  # (N, D), (N, D)
-        likeness = torch.cosine_similarity(*ends).clamp(0, 1)  # (N,)
-        confidence = likeness * torch.exp(-trip)  # (N,)
-        neighbors = knn_graph(points, min(_CONFIDENCE_NEIGHBORS, len(points)))  # (N, k)
-        return confidence[neighbors].mean(dim=1)
+    def nearest(self, k: int) -> TopK:
+        """(N, k) most similar target points, best first, with their cosines."""
+        k = min(k, len(self.target))
+        if self._cosines.matrix is None:
+            return cosine_topk(self.source.features, self.target.features, k)
+        matrix = self._cosines.matrix.T if self._swapped else self._cosines.matrix  # (N, M)
+        found = matrix.topk(k, dim=1)
+        return TopK(found.indices, found.values)
+
+    def cosines_at(self, rows: Tensor, columns: Tensor) -> Tensor:
+        """Cosines of listed pairs; source and target indices broadcast against each other."""
+        if self._swapped:
+            return self._cosines.at(columns, rows)
+        return self._cosines.at(rows, columns)
+
+    def cosine_block(self, rows: Tensor | None = None, columns: Tensor | None = None) -> Tensor:
+        """(n, m) cosines of the source points at `rows` with the target points at `columns`."""
+        if self._swapped:
+            return self._cosines.block(columns, rows).T
+        return self._cosines.block(rows, columns)
+
+    def relative_at(self, rows: Tensor, columns: Tensor) -> Tensor:
+        """Cosines of listed pairs less the best that either point has, see `relative`."""
+        bests = self.best.scores[rows], self.best_back.scores[columns]
+        return relative(self.cosines_at(rows, columns), *bests)
+
+    def relative_block(self, rows: Tensor, columns: Tensor) -> Tensor:
+        """(n, m) cosines less the best that either point has, for (n,) rows and (m,) columns."""
+        bests = self.best.scores[rows, None], self.best_back.scores[columns]  # (n, 1), (m,)
+        return relative(self.cosine_block(rows, columns), *bests)
+
+    def relative_matrix(self) -> Tensor:
+        """(N, M) cosines less the best that either point has; kept, so for small shapes."""
+        return self._cosines.relative.T if self._swapped else self._cosines.relative
+
+    def round_trip(self, indices: Tensor) -> Tensor:
+        """(N,) distance between a point and where its partner's best match leads back to."""
+        points = self.source.points  # (N, 3)
+        trip: Tensor = (points - points[self.best_back.indices[indices]]).norm(dim=1)  # (N,)
+        return trip
+
+    def confidence(self, indices: Tensor, belief: Tensor) -> Tensor:
+        """(N,) belief in the partners (N,), less where the round trip is long, averaged locally."""
+        confidence = belief * torch.exp(-self.round_trip(indices) / _ROUND_TRIP)  # (N,)
+        return confidence[self.source.neighbors(_AVERAGED)].mean(dim=1)
 
 
-class Proposal(NamedTuple):
-    """What a method found, before it is weighed against what it started from.
-
-    Attributes
-    ----------
-    indices
-        (N,) target points, of every source point.
-    positions
-        (N, 3) places, or None where the target points are meant themselves.
-    confidence
-        (N,), or None for that of `Task.confidence`.
-    soft
-        Target points with weights, (N, K) each, as `TopK` with the weights for scores; None to
-        take those around `positions`.
-    unmatched
-        (N,) True where a point has no partner, or None.
-    same_points
-        Whether both clouds were taken to hold the same surface points.
-    """
-
-    indices: Tensor
-    positions: Tensor | None = None
-    confidence: Tensor | None = None
-    soft: TopK | None = None
-    unmatched: Tensor | None = None
-    same_points: bool = False
-
-
-def check_pair(pair: EmbeddedPair, start: Tensor | None, options: Options) -> None:
-    """Raise where shapes, features, start or options do not fit."""
-    check_embedded(*pair[:4])
-    for name, points, faces in (
-        ("source", pair.source_points, pair.source_faces),
-        ("target", pair.target_points, pair.target_faces),
-    ):
-        if faces is not None and not _faces_fit(faces, len(points)):
-            raise InputError(
-                f"{name}: faces {tuple(faces.shape)} do not fit {len(points)} points; (F, 3) "
-                "indices of them are needed; leave the faces out where the points are a sample"
-            )
-    size = len(pair.target_points)
-    if start is not None and (
-        start.shape != pair.source_points.shape[:1]
-        or start.is_floating_point()
-        or int(start.min()) < -1
-        or int(start.max()) >= size
-    ):
+def _check(source: EmbeddedShape, target: EmbeddedShape) -> None:
+    channels = source.features.shape[1], target.features.shape[1]
+    if channels[0] != channels[1]:
         raise InputError(
-            f"a map of shape {tuple(start.shape)} came to start from; one whole number from -1 to "
-            f"{size - 1} for each of {len(pair.source_points)} points is needed; "
-            "check that map and shapes belong together"
+            f"got features with {channels[0]} and {channels[1]} channels, expected one dimension; "
+            "try embedding both shapes with one model"
         )
-    _check_options(options)
-
-
-def _faces_fit(faces: Tensor, count: int) -> bool:
-    if faces.ndim != 2 or faces.shape[1] != 3 or faces.is_floating_point():
-        return False
-    return faces.numel() == 0 or (int(faces.min()) >= 0 and int(faces.max()) < count)
-
-
-def _check_options(options: Options) -> None:
-    if options.one_to_one not in ("auto", True, False):
+    types = source.points.dtype, target.points.dtype
+    if types[0] != types[1] or source.points.device != target.points.device:
         raise InputError(
-            f"one_to_one={options.one_to_one!r} came; 'auto', True or False is needed; "
-            "leave it out to have it found"
-        )
-    positive = {
-        "neighbors": options.neighbors,
-        "temperature": options.temperature,
-        "reach": 1.0 if options.reach is None else options.reach,
-    }
-    for name, value in positive.items():
-        if not 0 < value < float("inf"):
-            raise InputError(
-                f"refinement: {name} is {value}; a positive number is needed; "
-                "leave it out for the default"
-            )
-    if options.dustbin is not None and not -1 <= options.dustbin <= 1:
-        raise InputError(
-            f"refinement: dustbin is {options.dustbin}; a cosine from -1 to 1 is needed; "
-            "leave it out to match every point"
+            f"got points of {types[0]} on {source.points.device} and of {types[1]} on "
+            f"{target.points.device}, expected one type and one device; try points.to(...)"
         )

@@ -1,13 +1,13 @@
 """Entropic optimal transport by Sinkhorn's iterations, on all pairs or on listed ones.
 
 Maximises ``sum_ij p_ij s_ij - e sum_ij p_ij (log p_ij - 1)`` over plans p with scores s and
-temperature e, where row i holds a_i and column j holds b_j. With a finite `reach` r the sums are
-wishes instead, at the price ``r KL(sums | a)`` and ``r KL(sums | b)``: what a shape lacks need not
-be filled. Both cases iterate
+temperature e, with row sums a_i and column sums b_j [Cuturi 2013]. With a finite `reach` r the
+marginals are relaxed, with penalties ``r KL(sums | a)`` and ``r KL(sums | b)`` [Chizat et al.
+2018]: what a shape lacks need not be filled. Both cases iterate
 
     u_i = (a_i / sum_j K_ij v_j)^q,    v_j = (b_j / sum_i K_ij u_i)^q,    q = r / (r + e)
 
-with K = exp(s / e) and p = u K v. Logarithms of u and v are moved into K now and then, so that
+with K = exp(s / e) and p = u K v. Logarithms of u and v are absorbed into K now and then, so that
 nothing overflows at low temperatures.
 """
 
@@ -21,12 +21,12 @@ import torch
 from scipy.sparse import csr_matrix
 from torch import Tensor
 
-#: Iterations between moves into the kernel, few at first, when u and v change most.
+#: Iterations between absorptions, few at first, when u and v change most.
 _ROUNDS = (1, 1, 1, 1, 2, 5, *[20] * 20)
-#: Change of log u at which all is done.
+#: Change of log u at which the iterations stop.
 _CONVERGED = 1e-3
-#: Logarithms this far below the largest of their row and column add nothing; as far above them
-#: single precision still holds the exponential.
+#: Logarithms this far below the largest of their row and column contribute nothing; this far above
+#: it, single precision still holds the exponential.
 _NEGLIGIBLE = -80.0
 
 
@@ -38,13 +38,13 @@ class Potentials(NamedTuple):
 
 
 class Kernel(Protocol):
-    """exp(s / e) with potentials moved into it."""
+    """exp(s / e) with potentials absorbed into it."""
 
     def first_potentials(self) -> Potentials:
         """Return potentials with which the largest entry of every row and column is about 1."""
 
     def absorb(self, rows: Tensor, columns: Tensor) -> None:
-        """Move potentials (N,) and (M,) in."""
+        """Absorb potentials (N,) and (M,)."""
 
     def row_sums(self, columns: Tensor) -> Tensor:
         """(N,) of the kernel times (M,)."""
@@ -66,7 +66,7 @@ class DenseKernel:
         return Potentials(rows, -(self._logarithms + rows[:, None]).amax(dim=0))
 
     def absorb(self, rows: Tensor, columns: Tensor) -> None:
-        """Move potentials (N,) and (M,) in."""
+        """Absorb potentials (N,) and (M,)."""
         kernel = self._logarithms + columns  # (N, M)
         self._kernel = kernel.add_(rows[:, None]).clamp_min_(_NEGLIGIBLE).exp_()
 
@@ -94,7 +94,7 @@ class SparseKernel:
         return Potentials(rows, -columns.scatter_reduce(0, self._columns, shifted, "amax"))
 
     def absorb(self, rows: Tensor, columns: Tensor) -> None:
-        """Move potentials (N,) and (M,) in."""
+        """Absorb potentials (N,) and (M,)."""
         values = self._logarithms + rows[self._rows] + columns[self._columns]  # (E,)
         entries = values.clamp_min(_NEGLIGIBLE).exp().cpu().numpy()  # (E,)
         place = self._rows.cpu().numpy(), self._columns.cpu().numpy()
@@ -109,7 +109,7 @@ class SparseKernel:
         return _tensor(rows.cpu().numpy() @ self._matrix, like=rows)
 
 
-def sinkhorn(
+def sinkhorn_potentials(
     kernel: Kernel,
     row_masses: Tensor,
     column_masses: Tensor,
@@ -136,7 +136,7 @@ def sinkhorn(
         kernel.absorb(rows, columns)
         absorbed_rows, absorbed_columns, before = rows, columns, rows
         for _ in range(iterations):
-            # The sums contain what was absorbed on their own side; that is taken out again.
+            # The sums contain what was absorbed on their own side; divide it out again.
             sums = kernel.row_sums(_exponential(columns - absorbed_columns))  # (N,)
             before = rows
             rows = power * (log_rows - (sums + tiny).log() + absorbed_rows)

@@ -6,7 +6,7 @@ import copy
 
 import torch
 
-from ltenet.model import LTENet
+from ltenet.method.model import LTENet
 
 
 class WeightAverage:
@@ -28,8 +28,7 @@ class WeightAverage:
     def update(self, model: LTENet, step: int) -> None:
         """Move towards `model` after step number `step`, counted from 1.
 
-        The decay is ``min(decay, step / (step + 9))``, so that the random first weights are
-        forgotten as soon as there is something better.
+        The decay is ``min(decay, step / (step + 9))``: the random initial weights fade quickly.
         """
         if self.decay == 0:
             return

@@ -5,7 +5,6 @@ Written whole or not at all. Loading executes nothing: tensors, numbers and text
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from torch import Tensor
 
 from ltenet.errors import InputError
 from ltenet.files import atomic_path
+from ltenet.io.formats.torch_files import check_records
 
 #: Raised when a change makes older checkpoints mean something else.
 FORMAT = 1
@@ -74,21 +74,23 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
 def read_checkpoint(path: Path) -> Checkpoint:
     """Read what `write_checkpoint` wrote, onto the CPU."""
     try:
+        check_records(path)
         content = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError:
         raise InputError(
-            f"{path}: there is no checkpoint; a run that has saved at least once is needed; "
-            "start it again with --force"
+            f"{path}: got no checkpoint, expected a run that has saved at least once; try starting "
+            "it again with --force"
         ) from None
-    except (OSError, RuntimeError, EOFError, ValueError, pickle.UnpicklingError) as error:
+    except Exception as error:  # the restricted unpickler raises whatever it stumbles over
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(
-            f"{path}: not a checkpoint ({str(error).splitlines()[0]}); the file that training "
-            "wrote is needed; copy the run again"
+            f"{path}: got a damaged checkpoint ({reason}), expected the file that training wrote; "
+            "try copying the run again"
         ) from None
     found = content.pop("format", None) if isinstance(content, dict) else None
     if found != FORMAT or set(content) != {field.name for field in fields(Checkpoint)}:
         raise InputError(
-            f"{path}: a checkpoint of format {found!r} came; format {FORMAT} is needed; "
-            "go on with the version of ltenet that wrote it"
+            f"{path}: got a checkpoint of format {found!r}, expected format {FORMAT}; try the "
+            "version of ltenet that wrote it"
         )
     return Checkpoint(**content)

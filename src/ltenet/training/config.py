@@ -1,4 +1,4 @@
-"""What a training run is, as frozen dataclasses; `settings.py` reads and writes them as TOML."""
+"""Settings of a training run as frozen dataclasses; `settings.py` reads and writes them as TOML."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from ltenet.coherence import CoherenceConfig
 from ltenet.data.training_pairs import PairConfig
 from ltenet.errors import InputError
-from ltenet.losses import ObjectiveConfig
-from ltenet.model import ModelConfig
+from ltenet.method.losses import ObjectiveConfig
+from ltenet.method.model import ModelConfig
+from ltenet.refinement.options import BendingConfig
 from ltenet.training.schedule import ScheduleConfig
 
 
@@ -24,36 +24,25 @@ class ReconstructionTerm:
         Share of the whole loss; 0 leaves it out.
     objective
         The paper's lambdas. Weights and divergence belong to the model's settings.
-    sigma_start
-        Bandwidth at the start; it falls geometrically to the model's own. None: no annealing.
-    sigma_share
-        Share of the run after which the model's own bandwidth is reached.
     """
 
     weight: float = 0.0
     objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
-    sigma_start: float | None = None
-    sigma_share: float = 0.5
 
     def __post_init__(self) -> None:
         _require("reconstruction.weight", self.weight, self.weight >= 0, "at least 0")
-        fine = self.sigma_start is None or self.sigma_start > 0
-        _require("reconstruction.sigma_start", self.sigma_start, fine, "none or a length above 0")
-        fine = 0 < self.sigma_share <= 1
-        _require("reconstruction.sigma_share", self.sigma_share, fine, "a share above 0")
 
 
 @dataclass(frozen=True, kw_only=True)
 class KnownTerm:
     """The known correspondences of generated shapes.
 
+    Cross-entropy between the softmax of the similarities and a Gaussian around the true position.
+
     Attributes
     ----------
     weight
         Share of the whole loss; 0 leaves it out.
-    mode
-        "similarity": cross-entropy between the softmax of the similarities and a Gaussian around
-        the true position; "distance": from the cross-reconstruction to the true position.
     temperature
         Cosine similarities are divided by it.
     width
@@ -61,7 +50,6 @@ class KnownTerm:
     """
 
     weight: float = 0.0
-    mode: Literal["similarity", "distance"] = "similarity"
     temperature: float = 0.05
     width: float = 0.03
 
@@ -73,24 +61,24 @@ class KnownTerm:
 
 @dataclass(frozen=True, kw_only=True)
 class SelfTrainingTerm:
-    """Learning from one's own refined maps, without a label.
+    """Learning from the network's own refined maps, without labels.
 
-    The moving average of the weights embeds a pair, the coherent refinement makes smooth maps of
-    it in both directions, and points that come back to where they started become the targets of
-    the same cross-entropy that known correspondences have.
+    The moving average of the weights embeds a pair, the coherent refinement turns the features into
+    smooth maps in both directions, and points whose round trip ends where it began become targets
+    of the cross-entropy that known correspondences have.
 
     Attributes
     ----------
     weight
         Share of the whole loss; 0 leaves it out.
     start
-        Share of the run after which it begins; before, the features are not worth refining.
+        Share of the run after which it begins; earlier features are not worth refining.
     reconstruction
         Factor of the paper's objective from then on: 0 replaces it, 1 keeps it beside.
     keep
         Largest distance between a point and the end of its round trip.
     least
-        A pair of which a smaller share is kept teaches nothing: its map is wrong as a whole.
+        Pairs that keep a smaller share of their points are skipped: their map is wrong as a whole.
     temperature, width
         As for known correspondences.
     refinement
@@ -104,7 +92,7 @@ class SelfTrainingTerm:
     least: float = 0.0
     temperature: float = 0.05
     width: float = 0.03
-    refinement: CoherenceConfig = field(default_factory=CoherenceConfig)
+    refinement: BendingConfig = field(default_factory=BendingConfig)
 
     def __post_init__(self) -> None:
         _require("self_training.weight", self.weight, self.weight >= 0, "at least 0")
@@ -120,7 +108,7 @@ class SelfTrainingTerm:
 
 @dataclass(frozen=True, kw_only=True)
 class OptimConfig:
-    """The optimiser and what it is fed.
+    """The optimiser and its batches.
 
     Attributes
     ----------
@@ -161,7 +149,7 @@ class OptimConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class ValidationConfig:
-    """Held-back generated pairs; no benchmark is ever looked at.
+    """Validation on held-back generated pairs, never on a benchmark.
 
     Attributes
     ----------
@@ -172,12 +160,13 @@ class ValidationConfig:
     select
         What `best/` has the least of, on independent samples: "error" (mean error, needs the known
         correspondences), "cycle" (mean error of the round trip, no labels) or "loss" (the paper's
-        objective, no labels).
+        objective, no labels). "last" keeps the last weights, as a table with equal budgets for
+        all rows needs.
     """
 
     pairs: int = 16
     every: int = 500
-    select: Literal["error", "cycle", "loss"] = "error"
+    select: Literal["error", "cycle", "loss", "last"] = "error"
 
     def __post_init__(self) -> None:
         _require("validation.pairs", self.pairs, self.pairs >= 0, "at least 0")
@@ -186,7 +175,7 @@ class ValidationConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
-    """Everything that a run depends on.
+    """Everything a run depends on.
 
     Attributes
     ----------
@@ -195,9 +184,9 @@ class TrainingConfig:
     seed
         Of the first weights and of the pairs.
     model
-        What is trained; `model.radius` must be that of the pairs.
+        The network; its `radius` and `center` must be those of the pairs.
     pairs
-        What it is shown.
+        The training pairs.
     reconstruction, known, self_training
         Terms of the loss; at least one has a weight.
     optim, schedule, validation
@@ -209,7 +198,7 @@ class TrainingConfig:
     threads
         Threads of each process; 0 leaves torch's choice.
     workers
-        Processes beside each training process that make pairs; 0 makes them in between.
+        Processes beside each training process that draw pairs; 0 draws them between steps.
     precision
         "32", or "bf16": products of the backward pass round their factors where the hardware has
         instructions for it; all else stays float32.
@@ -246,16 +235,18 @@ class TrainingConfig:
         _require("checkpoint_minutes", minutes, minutes >= 0, "at least 0")
         if Path(self.name).name != self.name or self.name in ("", ".", ".."):
             _require("name", self.name, False, "a name without slashes")
-        if self.model.radius != self.pairs.radius:
-            raise InputError(
-                f"model.radius is {self.model.radius} and pairs.radius is {self.pairs.radius}; the "
-                "same normalisation is needed in training and in use; set both"
-            )
+        for name in ("radius", "center"):
+            ours, theirs = getattr(self.model, name), getattr(self.pairs, name)
+            if ours != theirs:
+                raise InputError(
+                    f"settings: got model.{name} {ours} and pairs.{name} {theirs}, expected the "
+                    "same normalisation in training and in use; try setting both"
+                )
         late = self.self_training.weight == 0 or self.self_training.start > 0
         if self.reconstruction.weight == self.known.weight == 0 and late:
             raise InputError(
-                "no term of the loss has a weight at the start of the run; at least one is needed; "
-                "set known.weight or reconstruction.weight"
+                "settings: got no term of the loss with a weight at the start of the run, expected "
+                "at least one; try known.weight=1 or reconstruction.weight=1"
             )
 
     @property
@@ -266,4 +257,6 @@ class TrainingConfig:
 
 def _require(name: str, value: object, fine: bool, needed: str) -> None:
     if not fine:
-        raise InputError(f"{name} is {value!r}; {needed} is needed; leave it out for the default")
+        raise InputError(
+            f"{name}: got {value!r}, expected {needed}; try leaving it out, for the default"
+        )

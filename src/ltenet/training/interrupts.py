@@ -1,4 +1,4 @@
-"""Ctrl-C and the end signal of clusters, taken between two steps rather than inside one."""
+"""Ctrl-C and the end signals of clusters, taken between two steps rather than inside one."""
 
 from __future__ import annotations
 
@@ -10,24 +10,33 @@ from types import FrameType
 
 
 class Interrupt:
-    """Whether somebody asked the run to stop."""
+    """Whether somebody asked the run to stop, and by which signal."""
 
     asked = False
+    number: int = signal.SIGINT
 
 
 @contextmanager
 def caught_interrupts() -> Iterator[Interrupt]:
-    """Note the first SIGINT or SIGTERM; a second one ends the program at once."""
+    """Note the first SIGINT, SIGTERM or SIGHUP; a second one ends the program at once.
+
+    A signal that is ignored, as `nohup` has it, stays ignored.
+    """
     interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():
         yield interrupt  # only the main thread may set handlers
         return
 
     def note(number: int, frame: FrameType | None) -> None:
-        interrupt.asked = True
+        interrupt.asked, interrupt.number = True, number
         signal.signal(number, signal.default_int_handler)
 
-    signals = (signal.SIGINT, signal.SIGTERM)
+    known = (getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP"))
+    signals = [
+        number
+        for number in known
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN
+    ]
     before = {number: signal.signal(number, note) for number in signals}
     try:
         yield interrupt

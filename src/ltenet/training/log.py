@@ -1,4 +1,4 @@
-"""What a run remembers of itself: `log.jsonl` always, TensorBoard events if it is installed."""
+"""The log of a run: `log.jsonl` always, TensorBoard events if TensorBoard is installed."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class RunLog:
     run
         Whose log.
     step
-        Steps already done. Later records, of steps that were lost when the run was killed, are
-        removed: they come again.
+        Steps already done. Later records belong to steps that were lost when the run was killed
+        and will be repeated; they are removed.
     """
 
     def __init__(self, run: RunFolder, *, step: int = 0) -> None:

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 import torch
 
 from ltenet.data.loading import Drawable, load_batches
-from ltenet.data.training_pairs import TrainingPair, TrainingPairs
-from ltenet.errors import LTENetError
-from ltenet.model import LTENet
+from ltenet.data.set_pairs import open_pairs
+from ltenet.data.training_pairs import TrainingPair
+from ltenet.errors import LTENetError, Stopped, UsageError
+from ltenet.method.model import LTENet
 from ltenet.training.average import WeightAverage
 from ltenet.training.checkpoint import (
     Checkpoint,
@@ -35,8 +36,7 @@ from ltenet.training.log import RunLog
 from ltenet.training.objectives import step_loss
 from ltenet.training.pair_tensors import PairTensors
 from ltenet.training.processes import (
-    PairNetwork,
-    agree,
+    agreed_clock,
     rounded_products,
     start_processes,
     summed,
@@ -112,9 +112,9 @@ def train(
     accelerator
         "cpu", "gpu", or "auto" for the best there is.
     pairs
-        What to train on; by default the generated pairs of the settings.
+        What to train on; by default the pairs of the settings.
     held_back
-        What to validate on; by default generated pairs that training never shows.
+        What to validate on; by default pairs that training never shows.
     initial
         Weights to begin with instead of random ones; they stay the best until training beats them.
 
@@ -133,9 +133,7 @@ def train(
         model.encoder.share_statistics()
     average = WeightAverage(model.to(fabric.device), config.optim.ema)
     bare_optimizer = make_optimizer(model, config.optim)
-    network, optimizer = fabric.setup(
-        PairNetwork(model.encoder, joint=config.joint), bare_optimizer
-    )
+    network, optimizer = fabric.setup(model, bare_optimizer)
     settings = dump_config(config)
     step, spent, best = 0, 0.0, _Best()
     if resume:
@@ -144,8 +142,10 @@ def train(
         step, spent = checkpoint.step, checkpoint.seconds
         if validated_alike(checkpoint.config, settings):
             best = _Best(checkpoint.best_score, checkpoint.best_step)
-    pairs = pairs or TrainingPairs(config.pairs, config.seed)
-    held_back = held_back or draw_held_back(config, shard=shard, shards=shards)
+    pairs = pairs or open_pairs(config.pairs, config.seed)
+    if held_back is None:
+        held_back = draw_held_back(config, shard=shard, shards=shards)
+        _require_labels(config, held_back)
     scores: Validation | None = None
     start_score: float | None = None
 
@@ -166,8 +166,10 @@ def train(
             """Score the moving average, and keep it if it is the best so far."""
             sums = score_sums(average.model, held_back, config)  # (2, 1 + scores)
             scores = mean_scores(summed(fabric, sums))
-            score = getattr(scores.independent, config.validation.select)
-            better = score < best.score
+            # With "last" nothing is chosen; the error is what a reader of the log looks for.
+            select = config.validation.select
+            score = getattr(scores.independent, "error" if select == "last" else select)
+            better = select == "last" or score < best.score
             display.validation(step, scores, best=better)
             if better:
                 best.score, best.step = score, step
@@ -199,7 +201,9 @@ def train(
                 more = part + 1 < config.optim.accumulate
                 with fabric.no_backward_sync(network, enabled=more):
                     source, target = network(  # B x (N, D), B x (M, D)
-                        [pair.source for pair in batch], [pair.target for pair in batch]
+                        [pair.source for pair in batch],
+                        [pair.target for pair in batch],
+                        joint=config.joint,
                     )
                     loss = step_loss(
                         batch, source, target, config, progress=progress, teacher=average.model
@@ -215,7 +219,7 @@ def train(
 
             # --- between two steps ----------------------------------------------------------------
             clock = time.monotonic()
-            seconds, interrupted = agree(fabric, spent + clock - begun, interrupt.asked)
+            seconds, interrupted = agreed_clock(fabric, spent + clock - begun, interrupt.asked)
             progress = _progress(config, step, seconds)
             done = progress >= 1
             if done or step % config.log_every == 0:
@@ -251,7 +255,7 @@ def train(
                 )
                 saved = clock
             if interrupted:
-                raise KeyboardInterrupt
+                raise Stopped(interrupt.number)
         if log is not None and not config.validation.pairs:
             average.model.save_pretrained(run.best, force=True)  # nothing to choose by: the last
     return TrainingResult(step, seconds / 60, best.step, best.score, start_score, scores)
@@ -277,11 +281,24 @@ def _progress(config: TrainingConfig, step: int, seconds: float) -> float:
     return _position(config, step, seconds) / config.schedule.length
 
 
+def _require_labels(config: TrainingConfig, held_back: HeldBack) -> None:
+    """Refuse to train by labels, or to choose by them, where the pairs have none."""
+    if not held_back.independent or any(pair.source_known.any() for pair in held_back.independent):
+        return
+    if config.known.weight or config.validation.select == "error":
+        needs = "known.weight" if config.known.weight else "validation.select=error"
+        raise UsageError(
+            f"got {needs} for '{config.pairs.what}', whose correspondences are not known, expected "
+            "an objective without labels; try --set known.weight=0 --set reconstruction.weight=1 "
+            "--set validation.select=cycle"
+        )
+
+
 def _require_finite(loss: float, step: int) -> None:
     if not math.isfinite(loss):
         raise LTENetError(
-            f"the loss of step {step} is {loss}; a finite number is needed; "
-            "lower optim.lr or set optim.clip, and go on from the last checkpoint"
+            f"step {step}: got a loss of {loss}, expected a finite number; try a lower optim.lr, "
+            "or optim.clip=1, from the last checkpoint on"
         )
 
 
@@ -297,7 +314,7 @@ def _restore(
         optimizer.load_state_dict(checkpoint.optimizer)
     except (RuntimeError, ValueError) as error:
         raise LTENetError(
-            f"the checkpoint is of another network ({str(error).splitlines()[0]}); the settings it "
-            "was made with are needed; leave the model's settings alone when you resume"
+            f"got a checkpoint of another network ({str(error).splitlines()[0]}), expected one of "
+            "the run's own; try resuming without changes to the model's settings"
         ) from None
     restore_random_states(checkpoint.random_states)

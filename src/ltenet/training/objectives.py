@@ -1,6 +1,6 @@
-"""What a step minimises: the paper's objective, known correspondences, self-training.
+"""The loss of a step: the paper's objective, known correspondences, self-training.
 
-`step_loss` adds the terms up; what is below it evaluates each of them.
+`step_loss` adds the terms up; the functions below it evaluate them one by one.
 
 Every term is a mean over the pairs of the batch of a mean over the points of a pair, so that
 processes with equal shares of a batch average to the whole batch.
@@ -9,15 +9,13 @@ processes with equal shares of a batch average to the whole batch.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from ltenet.losses import objective
-from ltenet.model import LTENet, ModelConfig
-from ltenet.reconstruction import soft_correspondence
+from ltenet.method.losses import objective
+from ltenet.method.model import LTENet, ModelConfig
 from ltenet.training.config import (
     KnownTerm,
     ReconstructionTerm,
@@ -27,7 +25,6 @@ from ltenet.training.config import (
 from ltenet.training.pair_tensors import PairTensors
 from ltenet.training.self_training import teach
 from ltenet.training.soft_matching import soft_matching, soft_targets
-from ltenet.transforms import TransformConfig
 
 
 class StepLoss(NamedTuple):
@@ -80,15 +77,13 @@ def step_loss(
     teaching = own.weight > 0 and progress >= own.start
     if teaching:
         lessons = [teach(pair, teacher, own) for pair in pairs]
-        itself = known_loss(lessons, *features, own, config.model.transform)
+        itself = known_loss(lessons, *features, own)
         kept = torch.stack([lesson.source_known.float().mean() for lesson in lessons]).mean()
         weight = weight * own.reconstruction
     if weight > 0:
-        reconstruction = reconstruction_loss(
-            pairs, *features, config.reconstruction, config.model, progress=progress
-        )
+        reconstruction = reconstruction_loss(pairs, *features, config.reconstruction, config.model)
     if config.known.weight > 0:
-        known = known_loss(pairs, *features, config.known, config.model.transform)
+        known = known_loss(pairs, *features, config.known)
     total = weight * reconstruction + config.known.weight * known + own.weight * itself
     return StepLoss(total, reconstruction, known, itself, kept)
 
@@ -99,19 +94,14 @@ def reconstruction_loss(
     target_features: Sequence[Tensor],
     term: ReconstructionTerm,
     model: ModelConfig,
-    *,
-    progress: float = 1.0,
 ) -> Tensor:
-    """Evaluate the paper's objective: in one go if all pairs have the same sizes, else in turn.
+    """Evaluate the paper's objective, all pairs at once if their sizes agree, else one by one.
 
     Parameters
     ----------
     pairs, source_features, target_features
         B pairs and their (N_b, D) and (M_b, D) embeddings.
-    progress
-        Share of the run that is over, for the annealed bandwidth.
     """
-    measure = replace(model.divergence, sigma=annealed_sigma(term, model, progress))
     sizes = {(len(pair.source), len(pair.target)) for pair in pairs}
     groups = [slice(None)] if len(sizes) == 1 else [slice(i, i + 1) for i in range(len(pairs))]
     totals = [
@@ -122,20 +112,11 @@ def reconstruction_loss(
             torch.stack(list(target_features[group])),  # (B, M, D)
             term.objective,
             transform=model.transform,
-            measure=measure,
+            measure=model.divergence,
         ).total
         for group in groups
     ]
     return torch.stack(totals).mean()
-
-
-def annealed_sigma(term: ReconstructionTerm, model: ModelConfig, progress: float) -> float:
-    """Bandwidth at a share of the run: geometrically from `sigma_start` to the model's own."""
-    final = model.divergence.sigma
-    if term.sigma_start is None:
-        return final
-    left = max(0.0, 1 - progress / term.sigma_share)
-    return float(final * (term.sigma_start / final) ** left)
 
 
 def known_loss(
@@ -143,19 +124,12 @@ def known_loss(
     source_features: Sequence[Tensor],
     target_features: Sequence[Tensor],
     term: KnownTerm | SelfTrainingTerm,
-    transform: TransformConfig,
 ) -> Tensor:
     """Evaluate the term of known, or believed, correspondences in both directions."""
-    losses = []
-    for pair, source, target in zip(pairs, source_features, target_features, strict=True):
-        if isinstance(term, SelfTrainingTerm) or term.mode == "similarity":
-            loss = similarity_loss(pair, source, target, term)
-        else:
-            loss = _distance(source, target, pair.target, pair.source_truth, pair.source_known,
-                             transform)  # fmt: skip
-            loss = loss + _distance(target, source, pair.source, pair.target_truth,
-                                    pair.target_known, transform)  # fmt: skip
-        losses.append(loss)
+    losses = [
+        similarity_loss(pair, source, target, term)
+        for pair, source, target in zip(pairs, source_features, target_features, strict=True)
+    ]
     return torch.stack(losses).mean()
 
 
@@ -174,20 +148,3 @@ def similarity_loss(
         soft_targets(pair.target_truth, pair.target_known, pair.source, width=width),
         temperature=term.temperature,
     )
-
-
-def _distance(
-    features: Tensor,
-    other_features: Tensor,
-    other_points: Tensor,
-    truth: Tensor,
-    known: Tensor,
-    transform: TransformConfig,
-) -> Tensor:
-    """Mean distance from the cross-reconstruction to the true position, over known points."""
-    rebuilt = soft_correspondence(features[None], other_features[None], other_points[None],
-                                  transform)[0]  # fmt: skip
-    square = (rebuilt - truth).square().sum(dim=1)  # (N,)
-    # The root has no derivative at zero; the offset is far below any spacing of points.
-    distance = (square + 1e-12).sqrt()  # (N,)
-    return (distance * known).sum() / known.sum().clamp_min(1)

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from ltenet.data.augmentation import augment
-from ltenet.data.sampling import evaluate, sample_surface, sample_vertices
+from ltenet.data.sampling import positions_of, sample_surface, sample_vertices
 from ltenet.data.training_pairs import PairConfig, TrainingPair
 from ltenet.errors import InputError
-from ltenet.shape import FloatArray, Shape
+from ltenet.geometry.arrays import FloatArray
+from ltenet.shape import Shape
 
 _SPLITS = {"train": 0, "validation": 1}
 _FEWEST = 64  # points of a shape: a neighbourhood must be a small part of it
@@ -39,8 +40,8 @@ class OwnPairs:
         if not shapes or small:
             what = f"{small[0].name} with {len(small[0])} points" if small else "no shape"
             raise InputError(
-                f"{what} came; at least one shape, and {_FEWEST} points in each cloud, are needed; "
-                "add shapes of the kind you want to match"
+                f"got {what}, expected at least one shape and {_FEWEST} points in each cloud; try "
+                "shapes of the kind you want to match"
             )
         self.shapes = [_bare(shape) for shape in shapes]
         self.config = config
@@ -79,10 +80,12 @@ class OwnPairs:
         points: FloatArray
         if shape.faces is not None and by_area:
             sample = sample_surface(shape.points, shape.faces, count, rng)
-            points = evaluate(sample, shape.points, shape.faces)  # (N, 3)
+            points = positions_of(sample, shape.points, shape.faces)  # (N, 3)
         else:
             points = shape.points[sample_vertices(min(count, len(shape)), len(shape), rng)]
-        drawn = Shape(points, name=shape.name).normalized(radius=self.config.radius)
+        drawn = Shape(points, name=shape.name).normalized(
+            radius=self.config.radius, center=self.config.center
+        )
         return augment(drawn.points, self.config.augmentation, rng).astype(np.float32)
 
 

@@ -3,45 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from ltenet.encoder import DGCNN
 from ltenet.errors import MissingError, UsageError
 from ltenet.training.config import TrainingConfig
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
-
-
-class PairNetwork(nn.Module):
-    """The encoder on both shapes of each pair, as the one module that processes have in common.
-
-    Parameters
-    ----------
-    encoder
-        The network to train.
-    joint
-        One pass over sources and targets together, or one over each.
-    """
-
-    def __init__(self, encoder: DGCNN, *, joint: bool) -> None:
-        super().__init__()
-        self.encoder = encoder
-        self.joint = joint
-
-    def forward(
-        self, sources: Sequence[Tensor], targets: Sequence[Tensor]
-    ) -> tuple[list[Tensor], list[Tensor]]:
-        """Embed B pairs of (N_b, 3) and (M_b, 3) points: lists of (N_b, D) and (M_b, D)."""
-        if not self.joint:
-            return list(self.encoder(sources)), list(self.encoder(targets))
-        features = list(self.encoder([*sources, *targets]))
-        return features[: len(sources)], features[len(sources) :]
 
 
 def start_processes(
@@ -56,8 +29,7 @@ def start_processes(
         from lightning_fabric import Fabric
     except ImportError:
         raise MissingError(
-            "Lightning Fabric is not installed; training needs it; "
-            "install it with `pip install 'ltenet[train]'`"
+            "got no Lightning Fabric, expected it for training; try `pip install 'ltenet[train]'`"
         ) from None
     # What torchrun says comes first: it may have started processes on several machines.
     devices = int(os.environ.get("LOCAL_WORLD_SIZE", devices))
@@ -71,8 +43,8 @@ def start_processes(
     fabric.launch()
     if config.optim.batch_size % fabric.world_size:
         raise UsageError(
-            f"a batch of {config.optim.batch_size} pairs came for {fabric.world_size} processes; "
-            "each needs the same number; choose a multiple for optim.batch_size"
+            f"got a batch of {config.optim.batch_size} pairs for {fabric.world_size} processes, "
+            "expected the same number for each; try a multiple for optim.batch_size"
         )
     if config.threads:
         torch.set_num_threads(config.threads)
@@ -94,7 +66,7 @@ def rounded_products(precision: str) -> Iterator[None]:
         torch.set_float32_matmul_precision(before)
 
 
-def agree(fabric: Fabric, seconds: float, interrupted: bool) -> tuple[float, bool]:
+def agreed_clock(fabric: Fabric, seconds: float, interrupted: bool) -> tuple[float, bool]:
     """Let all processes see the same clock, and all stop if one was interrupted."""
     if fabric.world_size == 1:
         return seconds, interrupted

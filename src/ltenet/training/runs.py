@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ltenet.errors import InputError, MissingError, UsageError
-from ltenet.files import atomic_path
+from ltenet.files import atomic_path, sweep
 from ltenet.training.config import TrainingConfig
 from ltenet.training.settings import dump_config, load_config
 
@@ -53,8 +53,8 @@ class RunFolder(NamedTuple):
             except ValueError:
                 if number + 1 < len(lines):
                     raise InputError(
-                        f"{self.log}: line {number + 1} is not JSON; the log that training wrote "
-                        "is needed; copy the run again"
+                        f"{self.log}: got line {number + 1} that is not JSON, expected the log of "
+                        "a run; try copying the run again"
                     ) from None
         return records
 
@@ -64,19 +64,22 @@ def new_run(config: TrainingConfig, root: Path, *, force: bool = False) -> RunFo
     run = RunFolder(root / config.name)
     if joined_later():
         return run
-    if run.path.exists():
+    if run.path.is_dir():
+        sweep(run.path)
+    # A folder that is empty once swept is of a process killed before it wrote its settings.
+    if run.path.exists() and not (run.path.is_dir() and not any(run.path.iterdir())):
         if not force:
             raise UsageError(
-                f"{run.path}: this run exists; another name is needed; "
-                "choose one with --name, go on with --resume, or replace it with --force"
+                f"{run.path}: got a run that exists, expected a new name; try another --name, "
+                "--resume to go on with it, or --force to replace it"
             )
         if not run.config.exists():
             raise UsageError(
-                f"{run.path}: this is not the folder of a run, for it has no config.toml; only a "
-                "run is replaced; choose another name or remove the folder yourself"
+                f"{run.path}: got a folder without config.toml, expected a run to replace; try "
+                "another name, or remove the folder yourself"
             )
         shutil.rmtree(run.path)
-    run.path.mkdir(parents=True)
+    run.path.mkdir(parents=True, exist_ok=True)
     with atomic_path(run.config) as temporary:
         temporary.write_text(dump_config(config), encoding="utf-8")
     return run
@@ -95,11 +98,11 @@ def find_run(name: str | Path, root: Path) -> RunFolder:
         if (path / "config.toml").is_file():
             return RunFolder(path)
     raise MissingError(
-        f"{name}: no run there and none of that name in {root}; a folder with config.toml is "
-        "needed; check the spelling"
+        f"{name}: got no run there nor in {root}, expected a folder with config.toml; try "
+        "checking the spelling"
     )
 
 
 def joined_later() -> bool:
-    """Whether another process of the same run, which comes first, takes care of the files."""
+    """Whether another process, the first of this run, writes the files."""
     return any(int(os.environ.get(name, "0")) > 0 for name in ("RANK", "LOCAL_RANK", "NODE_RANK"))

@@ -48,26 +48,39 @@ class ScheduleConfig:
         object.__setattr__(self, "milestones", tuple(self.milestones))
         if not (0 <= self.warmup < self.length < math.inf) or self.epoch_pairs < 1:
             raise InputError(
-                f"schedule: length {self.length}, warm-up {self.warmup} and epochs of "
-                f"{self.epoch_pairs} pairs came; a length above the warm-up and at least one pair "
-                "are needed; a warm-up of 0 switches it off"
+                f"schedule: got length {self.length}, warm-up {self.warmup} and epochs of "
+                f"{self.epoch_pairs} pairs, expected a length above the warm-up and at least one "
+                "pair; try a warm-up of 0"
             )
         if not (0 <= self.final <= 1 and 0 < self.factor <= 1):
             raise InputError(
-                f"schedule: final {self.final} and factor {self.factor} came; shares up to 1 are "
-                "needed; leave them out for 0 and 0.1"
+                f"schedule: got final {self.final} and factor {self.factor}, expected shares up "
+                "to 1; try 0 and 0.1"
             )
 
-    def scaled_to_minutes(self, minutes: float) -> ScheduleConfig:
-        """Return the same course of the learning rate, stretched over `minutes`."""
-        stretch = minutes / self.length
+    def scaled_to(
+        self, unit: Literal["steps", "epochs", "minutes"], length: float
+    ) -> ScheduleConfig:
+        """Return the same course of the learning rate over another length.
+
+        A "multistep" schedule counts as over at 10/9 of its last milestone: DPC's ends at epoch 10
+        of 300, and what follows at a hundredth of the rate is no part of its course.
+        """
+        own = self.length
+        if self.kind == "multistep" and self.milestones:
+            own = min(own, self.milestones[-1] / 0.9)
+        stretch = length / own
         return replace(
             self,
-            unit="minutes",
-            length=float(minutes),
+            unit=unit,
+            length=float(length),
             warmup=self.warmup * stretch,
             milestones=tuple(milestone * stretch for milestone in self.milestones),
         )
+
+    def scaled_to_minutes(self, minutes: float) -> ScheduleConfig:
+        """Return the same course of the learning rate over `minutes`."""
+        return self.scaled_to("minutes", minutes)
 
     def position(self, *, step: int, pairs_per_step: int, seconds: float) -> float:
         """Where the run is, in `unit`, after `step` steps and `seconds` of work."""

@@ -1,10 +1,9 @@
-"""The label-free teacher: refined maps of the present weights, where they agree with themselves.
+"""The label-free teacher: refined maps of the current weights, where they are cycle-consistent.
 
-A real deformation is smooth and nearest neighbours are not, so the coherent refinement knows more
-than the features it starts from. What it says is believed where the map there and the map back
-agree. Where both clouds turn out to hold the same points, as in the papers' protocol (told from how
-they lie, not from labels), it says exactly which is which, and is believed where neighbours keep
-their constellation.
+A real deformation is smooth and nearest neighbours are not, so coherent refinement knows more than
+the features it starts from. Its maps are trusted where the map there and the map back agree. If
+both clouds turn out to hold the same points, as in the papers' protocol (a fact of their geometry,
+not of labels), the map is an exact assignment, trusted where neighbours keep their constellation.
 """
 
 from __future__ import annotations
@@ -12,28 +11,31 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ltenet.assignment import Likeness, constellation_misfit, matched_same_points
-from ltenet.coherence import refine_coherently
-from ltenet.model import LTENet
-from ltenet.polishing import polish
+from ltenet.method.model import LTENet
+from ltenet.refinement.bending import refine_by_bending
+from ltenet.refinement.constellations import constellation_misfit, match_same_points
+from ltenet.refinement.embedded_shape import EmbeddedShape
+from ltenet.refinement.pair import Pair
+from ltenet.refinement.polishing import polish
 from ltenet.training.config import SelfTrainingTerm
 from ltenet.training.pair_tensors import PairTensors
 
-#: Misfit of a constellation up to which an exact match is believed.
-_BELIEVED = 0.5
+#: Misfit of a constellation up to which an exact match is trusted.
+_TRUSTED = 0.5
 
 
 @torch.no_grad()
 def teach(pair: PairTensors, teacher: LTENet, term: SelfTrainingTerm) -> PairTensors:
-    """Return the pair with the teacher's maps in place of the truth, known where it is believed.
+    """Return the pair with the teacher's maps in place of the truth, known where trusted.
 
-    The truth that the pair came with is not looked at.
+    The truth of the given pair is not used.
     """
     source, target = _features(teacher, pair)  # (N, D), (M, D)
-    there = refine_coherently(pair.source, pair.target, source, target, term.refinement)
-    lesson = _same_points(pair, Likeness(source, target), there.deformed)
+    embedded = Pair(EmbeddedShape(pair.source, source), EmbeddedShape(pair.target, target))
+    there = refine_by_bending(embedded, term.refinement)
+    lesson = _same_points(pair, embedded, there.deformed)
     if lesson is None:
-        back = refine_coherently(pair.target, pair.source, target, source, term.refinement)
+        back = refine_by_bending(embedded.reversed(), term.refinement)
         lesson = _there_and_back(pair, there.positions, back.positions, within=term.keep)
     known = lesson.source_known, lesson.target_known  # (N,), (M,)
     if min(side.float().mean() for side in known) < term.least:
@@ -54,16 +56,16 @@ def _there_and_back(
     )
 
 
-def _same_points(pair: PairTensors, likeness: Likeness, deformed: Tensor) -> PairTensors | None:
-    """Return the pair with an exact map, if its clouds hold the same points; else None."""
+def _same_points(pair: PairTensors, embedded: Pair, deformed: Tensor) -> PairTensors | None:
+    """Return the pair with an exact map if its clouds hold the same points, else None."""
     if len(pair.source) != len(pair.target):
         return None
-    indices = matched_same_points(likeness, pair.source, pair.target, deformed)  # (N,)
+    indices = match_same_points(embedded, deformed)  # (N,)
     if indices is None:
         return None
-    indices = polish(likeness, pair.source, pair.target, indices)  # (N,)
+    indices = polish(embedded, indices)  # (N,)
     images = pair.target[indices]  # (N, 3)
-    known = constellation_misfit(pair.source, images) <= _BELIEVED  # (N,)
+    known = constellation_misfit(embedded.source, images) <= _TRUSTED  # (N,)
     target_truth, target_known = torch.zeros_like(pair.target), torch.zeros_like(known)
     target_truth[indices], target_known[indices] = pair.source, known
     return pair._replace(
@@ -77,19 +79,19 @@ def _same_points(pair: PairTensors, likeness: Likeness, deformed: Tensor) -> Pai
 def returns(
     points: Tensor, forth: Tensor, other_points: Tensor, back: Tensor, *, within: float
 ) -> Tensor:
-    """Which points (N,) come back to within a distance of where they started.
+    """Which points (N,) return to within a distance of where they started.
 
     Parameters
     ----------
     points
-        (N, 3) where they started.
+        (N, 3) of the first shape.
     forth
         (N, 3) where each lies on the other shape.
     other_points
-        (M, 3) points of the other shape.
+        (M, 3) of the other shape.
     back
-        (M, 3) where each of these lies on the first shape; the way back from between them is that
-        of the nearest.
+        (M, 3) where each of these lies on the first shape; positions in between return like the
+        nearest point.
     """
     nearest = torch.cdist(forth, other_points).argmin(dim=1)  # (N,)
     trip = (back[nearest] - points).square().sum(dim=1)  # (N,)
@@ -97,7 +99,7 @@ def returns(
 
 
 def _features(teacher: LTENet, pair: PairTensors) -> tuple[Tensor, Tensor]:
-    """Embeddings by the running statistics, whatever mode the weights are in."""
+    """Embeddings by the running statistics, in training mode too."""
     training = teacher.training
     teacher.eval()
     try:

@@ -7,17 +7,24 @@ ones are refused.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
-from importlib import import_module, resources
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from ltenet.configuration import from_dict, to_dict
 from ltenet.errors import InputError, MissingError, UsageError
+from ltenet.io.formats.documents import parse_toml
 from ltenet.training.config import TrainingConfig
 
 _NONE = "none"
+
+#: Settings of older versions, by table and key, with the values that still mean what runs do today.
+_RETIRED: dict[tuple[str, str], tuple[object, ...]] = {
+    ("known", "mode"): ("similarity",),
+    ("reconstruction", "sigma_start"): (_NONE,),
+    ("reconstruction", "sigma_share"): (),  # had no effect without the other
+}
 
 
 def presets() -> tuple[str, ...]:
@@ -45,15 +52,15 @@ def load_config(source: str | Path, overrides: Sequence[str] = ()) -> TrainingCo
             text = Path(source).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise MissingError(
-                f"{source}: no such preset, and no readable file ({error}); a TOML file or one of "
-                f"{', '.join(presets())} is needed; check the spelling"
+                f"{source}: got neither a preset nor a readable file ({error}), expected one of "
+                f"{', '.join(presets())} or a TOML file; try checking the spelling"
             ) from None
     return parse_config(text, overrides, where=str(source))
 
 
 def parse_config(text: str, overrides: Sequence[str] = (), *, where: str) -> TrainingConfig:
     """Make a configuration from TOML text and overrides; `where` is its name in messages."""
-    values = _parse(text, where=where)
+    values = _without_retired(_parse(text, where=where), where=where)
     for override in overrides:
         _apply(values, override)
     return from_dict(TrainingConfig, _nulls(values), where=where)
@@ -66,22 +73,31 @@ def dump_config(config: TrainingConfig) -> str:
 
 def validated_alike(settings: str, others: str) -> bool:
     """Whether scores under these settings (TOML) compare: the same pairs, the same choice."""
-    first, second = (_parse(text, where="settings") for text in (settings, others))
-    same_pairs = first["pairs"] == second["pairs"] and first["seed"] == second["seed"]
-    keys = ("pairs", "select")
-    return same_pairs and all(first["validation"][k] == second["validation"][k] for k in keys)
+    try:
+        first, second = (parse_config(text, where="settings") for text in (settings, others))
+    except InputError:
+        return False  # an older version had settings that are gone
+    same_pairs = first.pairs == second.pairs and first.seed == second.seed
+    ours, theirs = first.validation, second.validation
+    return same_pairs and (ours.pairs, ours.select) == (theirs.pairs, theirs.select)
 
 
 def _parse(text: str, *, where: str) -> dict[str, Any]:
-    # The standard library has it since Python 3.11; extra `train` brings tomli before that.
-    toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-    try:
-        values: dict[str, Any] = toml.loads(text)
-    except toml.TOMLDecodeError as error:
-        raise InputError(
-            f"{where}: not TOML ({error}); `key = value` lines under [tables] are needed; "
-            "put quotes around text"
-        ) from None
+    return parse_toml(text, Path(where))
+
+
+def _without_retired(values: dict[str, Any], *, where: str) -> dict[str, Any]:
+    """Drop settings that older versions had, where runs still do what they asked for."""
+    for (table, key), harmless in _RETIRED.items():
+        settings = values.get(table)
+        if not isinstance(settings, dict) or key not in settings:
+            continue
+        found = settings.pop(key)
+        if harmless and found not in harmless:
+            raise InputError(
+                f"{where}: got {table}.{key} {found!r}, expected a setting of this version; try "
+                "the version of ltenet that wrote it"
+            )
     return values
 
 
@@ -91,8 +107,7 @@ def _apply(values: dict[str, Any], override: str) -> None:
     *tables, key = path.strip().split(".")
     if not separator or not key:
         raise UsageError(
-            f"--set {override}: no value came; key=value is needed; "
-            "write it as in --set optim.lr=1e-4"
+            f"--set {override}: got no value, expected key=value; try --set optim.lr=1e-4"
         )
     try:
         value = _parse(f"value = {text}", where="--set")["value"]
@@ -102,8 +117,8 @@ def _apply(values: dict[str, Any], override: str) -> None:
         values = values.setdefault(table, {})
         if not isinstance(values, dict):
             raise UsageError(
-                f"--set {override}: {table} is a single setting; a table of settings is needed "
-                "before a dot; check the spelling"
+                f"--set {override}: got {table}, a single setting, expected a table before the "
+                "dot; try checking the spelling"
             )
     values[key] = value
 

@@ -1,4 +1,4 @@
-"""What became of a run: figures, and a plot of losses and validations."""
+"""How a run went: figures, and a plot of losses and validations."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Curve(NamedTuple):
 
 
 class RunSummary(NamedTuple):
-    """What the log of a run says.
+    """Figures from the log of a run.
 
     Attributes
     ----------
     name
         Of the run.
     steps, minutes
-        How far it came.
+        Length so far.
     pairs_per_second
         Median speed.
     best_step
@@ -50,13 +50,17 @@ class RunSummary(NamedTuple):
     curves: dict[str, Curve]
 
 
-def summarize(run: RunFolder) -> RunSummary:
+def summarize_run(run: RunFolder) -> RunSummary:
     """Read the log of a run."""
     config = run.read_config()
     records = run.read_log()
     training = [record for record in records if record["kind"] == "train"]
     validations = [record for record in records if record["kind"] == "validation/independent"]
-    best = min(validations, key=lambda record: record[config.validation.select], default={})
+    select = config.validation.select
+    if select == "last":
+        best = validations[-1] if validations else {}
+    else:
+        best = min(validations, key=lambda record: record[select], default={})
     speeds = sorted(record["pairs_per_second"] for record in training)
     curves = {"loss": _curve(training, "total")}
     curves |= {name: _curve(validations, name) for name in ("error", "accuracy_5", "cycle")}

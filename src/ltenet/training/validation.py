@@ -12,12 +12,13 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from ltenet.data.diameter import largest_distance
 from ltenet.data.loading import Drawable
-from ltenet.data.training_pairs import TrainingPair, TrainingPairs
+from ltenet.data.set_pairs import open_pairs
+from ltenet.data.training_pairs import TrainingPair
+from ltenet.geometry.diameter import largest_distance
+from ltenet.method.model import LTENet
+from ltenet.method.neighbors import cosine_topk
 from ltenet.metrics import accuracy, distances_to_truth, flipped
-from ltenet.model import LTENet
-from ltenet.neighbors import cosine_topk
 from ltenet.training.config import TrainingConfig
 from ltenet.training.objectives import reconstruction_loss
 from ltenet.training.pair_tensors import PairTensors
@@ -70,7 +71,7 @@ def draw_held_back(config: TrainingConfig, *, shard: int = 0, shards: int = 1) -
 
     def drawn(sampling: Literal["independent", "shared"]) -> list[TrainingPair]:
         pairs = replace(config.pairs, sampling=sampling, points=(most, most), equal_counts=True)
-        stream = TrainingPairs(pairs, config.seed, "validation")
+        stream = open_pairs(pairs, config.seed, "validation")
         return draw_share(stream, config.validation.pairs, shard=shard, shards=shards)
 
     return HeldBack(drawn("independent"), drawn("shared"))
@@ -112,7 +113,7 @@ def score(model: LTENet, pair: TrainingPair, config: TrainingConfig) -> Scores:
     """Embed one pair and score the map from source to target."""
     tensors = PairTensors.of(pair, next(model.parameters()).device)
     source, target = model.encoder([tensors.source, tensors.target])  # (N, D), (M, D)
-    term = replace(config.reconstruction, sigma_start=None)
+    term = config.reconstruction
     loss = reconstruction_loss([tensors], [source], [target], term, config.model)
     forth = cosine_topk(source, target, 1).indices[:, 0].cpu().numpy()  # (N,)
     back = cosine_topk(target, source, 1).indices[:, 0].cpu().numpy()  # (M,)

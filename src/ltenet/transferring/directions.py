@@ -1,16 +1,16 @@
-"""Which way things go: told from the shapes that give and receive them."""
+"""The direction of a transfer, pull or push, from the shapes that give and receive."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from ltenet.correspondence import Correspondence, shape_hash
+from ltenet.correspondence import Correspondence
 from ltenet.errors import InputError, UsageError
-from ltenet.shape import Shape
+from ltenet.shape import Shape, shape_hash
 
 Direction = Literal["pull", "push"]
 
-#: Ways if the receiver is the source or the target of the map, and if the giver is.
+#: Direction if the receiver is the source or the target of the map, and if the giver is.
 _RECEIVING: tuple[Direction, Direction] = ("pull", "push")
 _GIVING: tuple[Direction, Direction] = ("push", "pull")
 
@@ -18,16 +18,16 @@ _GIVING: tuple[Direction, Direction] = ("push", "pull")
 def direction_of(
     correspondence: Correspondence, giver: Shape | None, receiver: Shape | None, count: int | None
 ) -> Direction:
-    """Tell the direction: by identity with the shapes of the map, by size, or by hash.
+    """Infer the direction by identity with the shapes of the map, by size, or by hash.
 
     Parameters
     ----------
     correspondence
         The map.
     giver, receiver
-        The shapes, where they are known.
+        The shapes, if known.
     count
-        Number of points of the giver, where it is known.
+        Number of points of the giver, if known.
     """
     roles = ((receiver, _RECEIVING), (giver, _GIVING))
     ends = (correspondence.source, correspondence.target)
@@ -43,12 +43,12 @@ def direction_of(
     ]
     if len(fits) == 1:
         return fits[0]
-    came = "values of " + ("unknown size" if count is None else f"{count} points")
-    came += "" if receiver is None else f" onto {len(receiver)} points"
+    given = "values of " + ("unknown size" if count is None else f"{count} points")
+    given += "" if receiver is None else f" onto {len(receiver)} points"
     if not fits:
         raise InputError(
-            f"transfer: {came} came for a map from {sizes[0]} to {sizes[1]}; one of the two ways "
-            "must fit; check that map and shapes belong together"
+            f"transfer: got {given} for a map from {sizes[0]} to {sizes[1]}, expected sizes that "
+            "fit one way; try the shapes that the map belongs to"
         )
     known = [
         correspondence.details.get(f"{role}_hash") if end is None else shape_hash(end)
@@ -59,6 +59,6 @@ def direction_of(
         if found is not None and known.count(found) == 1:
             return ways[known.index(found)]
     raise UsageError(
-        f"transfer: {came} came for a map from {sizes[0]} to {sizes[1]}, which fits both ways; the "
-        "direction is needed; pass direction='pull' (target to source) or 'push'"
+        f"transfer: got {given} for a map from {sizes[0]} to {sizes[1]}, which fits both ways, "
+        "expected a direction; try direction='pull' (target to source) or 'push'"
     )

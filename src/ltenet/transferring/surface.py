@@ -1,4 +1,4 @@
-"""The nearest place on a surface: on a triangle of a mesh, or on a point of a cloud."""
+"""Closest points on a surface: on the triangles of a mesh, or among the points of a cloud."""
 
 from __future__ import annotations
 
@@ -7,28 +7,30 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial import KDTree
 
-from ltenet.shape import FloatArray, IntArray, Shape
+from ltenet.geometry.arrays import FloatArray, IntArray
+from ltenet.geometry.normals import face_normals, unit_vectors
+from ltenet.shape import Shape
 
 #: Pairs of a point and a triangle compared at a time; each takes about 200 bytes.
 _CHUNK = 200_000
-#: Triangles this many times as large as most are found by several seeds instead of one.
+#: Triangles larger than this multiple of the median have several seeds.
 _LARGE = 1.0
 _MOST_SEEDS_PER_SIDE = 24
 
 
 class Places(NamedTuple):
-    """Places on a surface.
+    """Points on a surface.
 
     Attributes
     ----------
     corners
-        (N, 3) points of the shape: the corners of the triangle, or one point of a cloud thrice.
+        (N, 3) point indices: the corners of the triangle, or one point of a cloud three times.
     weights
         (N, 3) barycentric weights of these.
     faces
         (N,) triangle, -1 on a cloud.
     distances
-        (N,) from the point that was asked for.
+        (N,) to the query points.
     """
 
     corners: IntArray
@@ -37,17 +39,16 @@ class Places(NamedTuple):
     distances: FloatArray
 
     def on(self, values: FloatArray) -> FloatArray:
-        """(N, C) values at these places, of (M, C) at the points of the shape."""
+        """(N, C) values at these places, interpolated from (M, C) at the points of the shape."""
         found: FloatArray = np.einsum("nk,nkc->nc", self.weights, values[self.corners])
         return found
 
 
 class Surface:
-    """A shape that can be asked for its nearest place.
+    """A shape with exact closest-point queries.
 
-    Triangles are found by the nearest seeds, their centroids, and each answer is exact: the search
-    goes on until no triangle that was not looked at can be nearer. Large triangles have several
-    seeds.
+    A k-d tree holds seeds: the centroids of the triangles, several for a large one. A query visits
+    seeds in order of distance until no other triangle can be closer.
     """
 
     def __init__(self, shape: Shape) -> None:
@@ -70,7 +71,7 @@ class Surface:
         self._reach = (radius / sides)[self._owners]  # (S,) how far its part of it reaches
 
     def nearest(self, points: FloatArray) -> Places:
-        """Nearest place to each of (N, 3) points."""
+        """Find the closest place to each of (N, 3) points."""
         if self.faces is None:
             distances, found = self._tree.query(points)
             corners = np.repeat(np.asarray(found, np.int64)[:, None], 3, axis=1)
@@ -78,7 +79,7 @@ class Surface:
             return Places(corners, weights, np.full(len(points), -1), distances)
         faces = np.zeros(len(points), np.int64)
         weights, distances = np.zeros((len(points), 3)), np.full(len(points), np.inf)
-        # Two looks: at the nearest seeds, then at those that can still be nearer.
+        # First the nearest seeds, then all that can still be closer.
         open_ones, seen, k = np.arange(len(points)), 0, min(8, self._tree.n)
         while len(open_ones):
             unsure = []
@@ -87,7 +88,7 @@ class Surface:
                 away, seeds = self._tree.query(points[rows], k=k)
                 away, seeds = away.reshape(len(rows), k), seeds.reshape(len(rows), k)
                 for first, last in ((seen, seen + 2), (seen + 2, k)):
-                    # Seeds farther away than their triangle reaches need no closer look.
+                    # Seeds farther away than their triangle extends are skipped.
                     possible = distances[rows, None] + self._reach[seeds[:, first:last]]
                     row, column = np.nonzero(away[:, first:last] < possible)  # (C,)
                     owners = self._owners[seeds[row, first + column]]  # (C,)
@@ -100,7 +101,7 @@ class Surface:
     def normals(self, places: Places) -> FloatArray:
         """(N, 3) unit normals of the triangles of places on a mesh."""
         assert self.faces is not None
-        return unit(face_normals(self.points, places.corners))
+        return unit_vectors(face_normals(self.points, places.corners))
 
     def _improve(
         self,
@@ -111,13 +112,13 @@ class Surface:
         weights: FloatArray,
         distances: FloatArray,
     ) -> None:
-        """Compare points at (C,) `rows` with (C,) triangles and note those that are nearer."""
+        """Compare points at (C,) `rows` with (C,) triangles and record those that are closer."""
         assert self.faces is not None
         corners = self.points[self.faces[candidates]]  # (C, 3, 3)
         mixtures = nearest_in_triangles(points[rows], corners)  # (C, 3)
         places = np.einsum("nk,nkd->nd", mixtures, corners)  # (C, 3)
         found = np.linalg.norm(places - points[rows], axis=1)  # (C,)
-        # Of several candidates of a row the last assignment stays, so the nearest comes last.
+        # numpy keeps the last assignment to a row, so the closest candidate comes last.
         order = np.argsort(-found, kind="stable")
         order = order[found[order] < distances[rows[order]]]
         faces[rows[order]] = candidates[order]
@@ -126,7 +127,7 @@ class Surface:
 
 
 def nearest_in_triangles(points: FloatArray, corners: FloatArray) -> FloatArray:
-    """Barycentric weights (N, 3) of the place in triangle n (N, 3, 3) nearest to point n (N, 3).
+    """(N, 3) barycentric weights of the point of triangle n (N, 3, 3) closest to point n (N, 3).
 
     Triangles may be degenerate.
     """
@@ -144,27 +145,6 @@ def nearest_in_triangles(points: FloatArray, corners: FloatArray) -> FloatArray:
     if len(outside):
         weights[outside] = _nearest_on_edges(points[outside], corners[outside])
     return weights
-
-
-def face_normals(points: FloatArray, faces: IntArray) -> FloatArray:
-    """(F, 3) normals, as long as twice the triangle's area."""
-    corners = points[faces]  # (F, 3, 3)
-    return np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-
-
-def point_normals(points: FloatArray, faces: IntArray) -> FloatArray:
-    """(N, 3) unit normals, each the mean of the triangles around by area."""
-    across = face_normals(points, faces)  # (F, 3)
-    flat = faces.T.reshape(-1)  # (3 F,)
-    sums = [np.bincount(flat, np.tile(axis, 3), len(points)) for axis in across.T]
-    return unit(np.stack(sums, axis=1))
-
-
-def unit(vectors: FloatArray) -> FloatArray:
-    """Scale (..., 3) vectors to length 1; those of no length stay."""
-    length = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    scaled: FloatArray = vectors / np.maximum(length, 1e-300)
-    return scaled
 
 
 def _nearest_on_edges(points: FloatArray, corners: FloatArray) -> FloatArray:
@@ -185,7 +165,7 @@ def _nearest_on_edges(points: FloatArray, corners: FloatArray) -> FloatArray:
 
 
 def _small_centroids(side: int) -> FloatArray:
-    """Barycentric weights (side^2, 3) of the centroids of the equal parts of a triangle."""
+    """(side^2, 3) barycentric weights of the centroids of a triangle's equal parts."""
     parts = []
     for row in range(side):
         for column in range(side - row):

@@ -1,7 +1,7 @@
-"""`transfer`: one shape's colours, labels, values, landmarks, texture or whole mesh onto another.
+"""`transfer`: carry colours, labels, scalars, landmarks, a texture or the mesh itself along a map.
 
-A map runs from source to target and carries things both ways. Onto its source they are pulled,
-each source point asks its partner; onto its target they are pushed, through the inverse map.
+A map runs from source to target and carries values both ways: they are pulled onto the source, each
+point from its partner, and pushed onto the target through the inverse map.
 """
 
 from __future__ import annotations
@@ -16,33 +16,32 @@ from numpy.typing import ArrayLike, NDArray
 
 from ltenet.correspondence import Correspondence
 from ltenet.errors import InputError, UsageError
-from ltenet.shape import FloatArray, Shape
+from ltenet.geometry.arrays import FloatArray
+from ltenet.io.landmarks import Landmarks, read_landmarks
+from ltenet.io.textures import TexturedMesh, read_textured
+from ltenet.shape import Shape
 from ltenet.transferring.baking import painted_mesh, painted_points
 from ltenet.transferring.directions import Direction, direction_of
-from ltenet.transferring.landmark_files import Landmarks, read_landmarks
 from ltenet.transferring.landmarks import carry_landmarks
-from ltenet.transferring.textured import TexturedMesh, read_textured
 
 What = Literal["colors", "labels", "scalars", "landmarks", "texture", "deformation"]
 
-#: Target points without a partner take that of who lands nearest, up to this share of the diameter.
+#: Gaps of an inverse map are filled from this far, as a share of the target's diameter.
 FILL = 0.05
 
 
 @dataclass(frozen=True)
 class _Job:
-    """What is to be carried, and between which shapes.
+    """One transfer.
 
     Attributes
     ----------
     values
-        As the caller gave them.
+        As passed by the caller.
     giver, receiver
-        The shapes, where they are known; a textured mesh is a shape here.
+        The shapes, if known, without their textures.
     onto
-        The receiver as the caller gave it.
-    onward
-        The map from the receiver to the giver, filled up where it is the inverse.
+        The receiver as passed by the caller.
     """
 
     correspondence: Correspondence
@@ -62,12 +61,12 @@ class _Job:
         return attached.inverse(fill=self.fill if self.receiver is not None else 0.0)
 
     def both(self) -> tuple[Shape, Shape]:
-        """Return giver and receiver, which must be there."""
+        """Return giver and receiver, or raise if one is unknown."""
         if self.giver is None or self.receiver is None:
             missing = "'of', the shape it comes from" if self.giver is None else "'onto'"
             raise UsageError(
-                f"transfer: {missing} did not come and no shapes are attached to the map; both "
-                "shapes are needed; pass them, or load the map with source and target"
+                f"transfer: got no {missing}, and a map without shapes, expected both shapes; try "
+                "passing them, or loading the map with source and target"
             )
         return self.giver, self.receiver
 
@@ -126,52 +125,51 @@ def transfer(
     direction: Direction | None = None,
     fill: float = FILL,
 ) -> Shape | TexturedMesh | Landmarks | NDArray[Any]:
-    """Carry something from one shape of a map onto the other.
+    """Carry values from one shape of a map to the other.
 
     Parameters
     ----------
     correspondence
         The map, from source to target.
     values
-        Where it comes from. For "colors" and "labels" a shape that has them, or an array with a
-        row per point. For "scalars" an (N,) or (N, k) array. For "landmarks" `Landmarks` or a
-        file. For "texture" a `TexturedMesh` or a file. For "deformation" the shape, or textured
-        mesh, that is bent.
+        For "colors" and "labels" a shape with them, or an array with a row per point. For "scalars"
+        an (N,) or (N, k) array. For "landmarks" `Landmarks` or a file. For "texture" a
+        `TexturedMesh` or a file. For "deformation" the shape, or textured mesh, to deform.
     what
-        "colors" are mixed; "labels" are voted on; "scalars" are mixed, whole numbers among them
-        too; "landmarks" go to places between points; "texture" becomes colours of points, or a
-        picture where the receiver has places for one; "deformation" bends the shape onto the other
-        and keeps its points, faces, colours and texture.
+        "colors" are averaged, "labels" voted on, "scalars" averaged, integers too. "landmarks" move
+        to positions on the surface, also between points. "texture" becomes point colours, or a
+        picture if the receiver has texture coordinates. "deformation" deforms the shape onto the
+        other and keeps its points, faces, colours and texture.
     onto
-        Who receives it: the source or the target of the map. The one attached to the map by
-        default, if `direction` is given.
+        The receiver: source or target of the map. By default the attached one, if `direction` is
+        given.
     of
         The shape that an array, landmarks or a picture belong to, if it is not attached to the map.
     direction
-        "pull" from target to source or "push" from source to target. Found out by default from the
-        shapes: by identity, by their hashes, or by their sizes.
+        "pull" from target to source or "push" from source to target. By default it follows from the
+        shapes: by identity, size, or hash.
     fill
-        Pushing: target points that nobody is mapped to take the partner of whoever lands nearest,
-        up to this share of the target's diameter.
+        When pushing, target points without a partner take that of the source point that lands
+        nearest, up to this share of the target's diameter.
 
     Returns
     -------
-    "colors", "labels": the shape `onto` with them. "scalars": (N, ...) float64, NaN where there is
-    no partner. "landmarks": `Landmarks`. "texture": a `TexturedMesh` if `onto` is one, else a shape
-    with colours. "deformation": what was given, at new places.
+    "colors", "labels": the shape `onto` with them. "scalars": (N, ...) float64, NaN for unmatched
+    points. "landmarks": `Landmarks`. "texture": a `TexturedMesh` if `onto` is one, else a shape
+    with colours. "deformation": `values` with new positions.
 
     Raises
     ------
     UsageError
-        If the direction cannot be told, or a shape is missing.
+        If the direction is ambiguous, or a shape is missing.
     InputError
-        If sizes do not fit, or there is nothing of the kind to carry.
+        If sizes do not fit, or there are no such values.
     """
     carry = _CARRIERS.get(what)
     if carry is None:
         raise UsageError(
-            f"transfer: what={what!r} came; one of {', '.join(_CARRIERS)} is needed; check the "
-            "spelling"
+            f"transfer: got what={what!r}, expected one of {', '.join(_CARRIERS)}; try "
+            "what='colors'"
         )
     if what == "texture" and isinstance(values, str | os.PathLike):
         values = _textured(values)
@@ -198,10 +196,10 @@ def transfer(
 def _colors(job: _Job) -> Shape:
     colors = job.values.colors if isinstance(job.values, Shape) else np.asarray(job.values)
     if colors is None or colors.dtype != np.uint8 or colors.ndim != 2:
-        came = "no colours" if colors is None else f"{colors.dtype} of shape {colors.shape}"
+        given = "no colours" if colors is None else f"{colors.dtype} of shape {colors.shape}"
         raise InputError(
-            f"transfer: {came} came; (N, 3) or (N, 4) uint8 is needed; choose what='scalars' for "
-            "other values, or what='texture' if the colours are in a picture"
+            f"transfer: got {given}, expected (N, 3) or (N, 4) uint8; try --what texture (in "
+            "Python: what='texture') for a picture, or scalars for other values"
         )
     return replace(_receiver(job), colors=job.onward().pull(colors))
 
@@ -209,10 +207,10 @@ def _colors(job: _Job) -> Shape:
 def _labels(job: _Job) -> Shape:
     labels = job.values.labels if isinstance(job.values, Shape) else np.asarray(job.values)
     if labels is None or labels.ndim != 1 or not np.issubdtype(labels.dtype, np.integer):
-        came = "no labels" if labels is None else f"{labels.dtype} of shape {labels.shape}"
+        given = "no labels" if labels is None else f"{labels.dtype} of shape {labels.shape}"
         raise InputError(
-            f"transfer: {came} came; one whole number for each point is needed; number your "
-            "classes from 0, or choose what='scalars'"
+            f"transfer: got {given}, expected one integer per point; try numbering the "
+            "classes from 0, or --what scalars (in Python: what='scalars')"
         )
     return replace(_receiver(job), labels=job.onward().pull(labels.astype(np.int64)))
 
@@ -223,8 +221,8 @@ def _scalars(job: _Job) -> NDArray[Any]:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(
-            f"transfer: {type(values).__name__} came as scalars; an array of numbers with a row "
-            "for each point is needed; choose what='colors' or 'labels' for those of a shape"
+            f"transfer: got {type(values).__name__} as scalars, expected an array of numbers with "
+            "a row per point; try what='colors' or 'labels' for those of a shape"
         ) from None
     return job.onward().pull(array)
 
@@ -236,8 +234,8 @@ def _landmarks(job: _Job) -> Landmarks:
         landmarks = read_landmarks(landmarks, giver)
     if not isinstance(landmarks, Landmarks):
         raise InputError(
-            f"transfer: {type(landmarks).__name__} came as landmarks; Landmarks or a file are "
-            "needed; make them with Landmarks(names, points)"
+            f"transfer: got {type(landmarks).__name__} as landmarks, expected Landmarks or a file; "
+            "try Landmarks(names, points)"
         )
     source, target = (receiver, giver) if job.pull else (giver, receiver)
     return carry_landmarks(
@@ -249,8 +247,8 @@ def _texture(job: _Job) -> Shape | TexturedMesh:
     giver, receiver = job.both()
     if not isinstance(job.values, TexturedMesh) or not job.values.pictures:
         raise InputError(
-            f"transfer: {giver.name} came without a picture; a textured mesh is needed; read it "
-            "with read_textured, or choose what='colors' for colours of points"
+            f"transfer: got {giver.name} without a picture, expected a textured mesh, .obj or "
+            ".glb; try --what colors (in Python: what='colors') for colours of points"
         )
     places = job.onward().positions(giver)  # (N, 3)
     if isinstance(job.onto, TexturedMesh):
@@ -259,15 +257,15 @@ def _texture(job: _Job) -> Shape | TexturedMesh:
 
 
 def _deformation(job: _Job) -> Shape | TexturedMesh:
-    from ltenet.transferring.wrapping import wrap  # here, because it needs torch
+    from ltenet.transferring.wrapping import wrap  # imports torch
 
     giver, receiver = job.both()
     if not isinstance(job.values, Shape | TexturedMesh):
         raise InputError(
-            f"transfer: {type(job.values).__name__} came to be bent; a shape is needed; pass the "
-            "one that shall keep its points and faces"
+            f"transfer: got {type(job.values).__name__} to deform, expected a shape; try the one "
+            "whose points and faces are to be kept"
         )
-    # The giver is the one that moves, so here the map from the giver to the receiver counts.
+    # The giver moves, so this needs the map from giver to receiver.
     corr = job.correspondence.attached(*((receiver, giver) if job.pull else (giver, receiver)))
     corr = corr.inverse(fill=job.fill) if job.pull else corr
     trust = np.ones(len(corr)) if corr.scores is None else corr.scores  # (N,)
@@ -289,7 +287,7 @@ _CARRIERS: dict[str, Callable[[_Job], Any]] = {
 def _receiver(job: _Job) -> Shape:
     if job.receiver is None:
         raise UsageError(
-            "transfer: no shape came to carry onto; it is needed; pass onto, or use pull and push "
+            "transfer: got no shape to carry onto, expected one; try onto=SHAPE, or pull and push "
             "of the map for bare arrays"
         )
     return job.receiver
@@ -299,7 +297,7 @@ def _textured(path: str | os.PathLike[str]) -> TexturedMesh:
     mesh = read_textured(path)
     if mesh is None:
         raise InputError(
-            f"{os.fspath(path)}: no texture coordinates came; an .obj or .glb with a picture is "
-            "needed; choose what='colors' for colours of points"
+            f"{os.fspath(path)}: got no texture coordinates, expected an .obj or .glb with a "
+            "picture; try what='colors' for colours of points"
         )
     return mesh

@@ -1,8 +1,8 @@
-"""Let go of a mesh where it is folded over, until it springs back into its own form.
+"""Unfold a deformed mesh: relax the surroundings of folded triangles as rigidly as possible.
 
-Around folded triangles the points are let loose and take places at which their edges are nearly the
-old ones, turned and scaled as their surroundings are (as rigid as possible); all others stay. What
-is still folded is tried again with wider surroundings.
+As-rigid-as-possible deformation [Sorkine & Alexa 2007] of the points around folded triangles: their
+edges approach the original ones, rotated and scaled like their surroundings. All other points stay.
+Triangles that are still folded are relaxed again with wider surroundings.
 """
 
 from __future__ import annotations
@@ -12,24 +12,25 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import splu
 
-from ltenet.shape import FloatArray, IntArray
-from ltenet.surface_graph import mesh_graph
-from ltenet.transferring.folds import folded_faces, nearest_rotations
+from ltenet.geometry.arrays import FloatArray, IntArray
+from ltenet.geometry.rotations import nearest_rotations
+from ltenet.geometry.surface_graph import mesh_graph
+from ltenet.transferring.folds import folded_faces
 
-#: Rings around a folded triangle that are let go, round by round.
+#: Rings around a folded triangle that are relaxed, round by round.
 _RINGS = (1, 1, 1, 2, 2, 3)
-#: Share of folded triangles that is let be: a real bend folds about as many.
+#: Tolerated share of folded triangles: a real bend folds about as many.
 _FEW = 0.003
-#: How often edges are turned and points placed in one round.
+#: Alternations of rotations and positions in one round.
 _TURNS = 4
-#: Rings over which turn and scale of the surroundings are averaged.
+#: Rings over which rotation and scale are averaged.
 _SURROUNDINGS = 3
-#: What holds a point in place, relative to one edge, where it stays and where it is free.
+#: Weight that holds a point in place, relative to one edge, if it is fixed and if it is free.
 _HELD, _FREE = 1e3, 0.2
 
 
 def unfolded(before: FloatArray, after: FloatArray, faces: IntArray) -> FloatArray:
-    """Points (N, 3) near `after` (N, 3) with fewer folds than there; `before` is the rest."""
+    """(N, 3) points near `after` (N, 3) with fewer folds; `before` is the undeformed mesh."""
     graph = mesh_graph(faces, len(before))
     best, fewest = after, len(faces) + 1
     for rings in _RINGS:
@@ -42,14 +43,14 @@ def unfolded(before: FloatArray, after: FloatArray, faces: IntArray) -> FloatArr
         free[faces[folded]] = True
         for _ in range(rings):
             free |= graph @ free.astype(np.float64) > 0
-        after = _sprung(graph, before, after, free)
+        after = _relaxed(graph, before, after, free)
     return best
 
 
-def _sprung(
+def _relaxed(
     graph: csr_array, before: FloatArray, after: FloatArray, free: NDArray[np.bool_]
 ) -> FloatArray:
-    """Free points (N, 3) where edges are as rigid as possible, the others where they were."""
+    """(N, 3) points: free ones with edges as rigid as possible, the others unchanged."""
     start, stop = graph.nonzero()  # (E,)
     inside = free[start] | free[stop]
     start, stop = start[inside], stop[inside]
@@ -77,7 +78,7 @@ def _sprung(
 
 
 def _frames(links: csr_array, gather: csr_array, old: FloatArray, new: FloatArray) -> FloatArray:
-    """Rotation times scale (n, 3, 3) that takes the old edges around each point to the new ones."""
+    """(n, 3, 3) scaled rotations that best take the old edges around each point to the new ones."""
     outer = (new[:, :, None] * old[:, None, :]).reshape(-1, 9)  # (E, 9)
     sizes = np.stack([np.square(new).sum(axis=1), np.square(old).sum(axis=1)], axis=1)  # (E, 2)
     sums = gather @ np.concatenate([outer, sizes], axis=1)  # (n, 11)

@@ -1,14 +1,13 @@
-"""Bend a mesh onto a target, so that it keeps its own points and faces and takes the other's form.
+"""Non-rigid registration: deform a mesh onto a target; its points and faces stay the same.
 
-Three steps. The coarse one follows the map: a graph of control nodes, each with an affine frame of
-its own, is fitted to where the points should go; partners that their neighbours contradict count
-less and less. The fine one moves points from there by displacements d that are smooth at a length
-that shrinks from round to round,
+Three steps. The coarse one follows the map by embedded deformation [Sumner et al. 2007], robustly:
+partners that their neighbours contradict lose weight. The fine one adds displacements d that are
+smooth at a length that shrinks from round to round,
 
     sum_i w_i |x_i + d_i - y_i|^2 + sum_i |(l^2 / h^2 L d)_i|^2,
 
-with the graph Laplacian L, the mean edge h and the nearest places y_i on the target. The last one
-looks for triangles that are folded over and lets their surroundings go until they unfold.
+with the graph Laplacian L, the mean edge length h and the closest points y_i on the target. The
+last one relaxes the surroundings of folded triangles.
 """
 
 from __future__ import annotations
@@ -21,39 +20,41 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, eye_array
 from scipy.sparse.linalg import splu
 
-from ltenet.deformation import DeformationGraph, fit_similarity
 from ltenet.errors import InputError
-from ltenet.shape import FloatArray, Shape
-from ltenet.surface_graph import distance_to_nearest, surface_graph
+from ltenet.geometry.arrays import FloatArray
+from ltenet.geometry.normals import vertex_normals
+from ltenet.geometry.surface_graph import distance_to_nearest, surface_graph
+from ltenet.refinement.deformation import DeformationGraph, align
+from ltenet.shape import Shape
 from ltenet.transferring.folds import folded_faces
-from ltenet.transferring.surface import Surface, point_normals
+from ltenet.transferring.surface import Surface
 from ltenet.transferring.unfolding import unfolded
 
-#: Control nodes of the coarse step, its stiffness, and how firmly frames keep to rotations.
+#: Nodes of the deformation graph, its stiffness, and the weight that keeps frames rotations.
 _NODES, _STIFFNESS, _RIGIDITY = 250, 0.003, 0.05
-#: Points that the coarse step is fitted to; more of them change nothing but the time.
+#: Points that the coarse step is fitted to; more cost time and change nothing.
 _FITTED = 6000
-#: Partners farther than this from where the shape bends to lose their say, round by round; in
-#: diameters of the target.
-_DOUBTS = (0.3, 0.1, 0.05, 0.03, 0.03)
-#: Lengths at which displacements are smooth in the fine step; in diameters of the target.
-_SMOOTH = (0.03, 0.015, 0.008)
-#: Places on the target farther away than this, or facing elsewhere, do not attract; in diameters.
-_REACH, _FACING = 0.05, 0.3
-#: Points farther than this from any whose partner is believed are not attracted at all: their part
-#: of the body may be somewhere else, or the target may not have it. In diameters of the source.
-_LONELY, _BELIEVED = 0.03, 0.25
+#: Partners farther than this from the deformed points lose weight, round by round; in diameters of
+#: the target.
+_DOUBTS = (0.35, 0.12, 0.06, 0.035, 0.035)
+#: Smoothness lengths of the fine step, in diameters of the target.
+_SMOOTH = (0.035, 0.018, 0.0095)
+#: The target attracts points within this distance, in diameters, whose normals agree this well.
+_REACH, _FACING = 0.06, 0.3
+#: Points farther than this from every trusted point, in diameters of the source, are not attracted:
+#: their part may be elsewhere, or missing on the target. And the trust this takes.
+_LONELY, _BELIEVED = 0.035, 0.25
 
 
 class Wrapped(NamedTuple):
-    """A bent mesh.
+    """A deformed mesh.
 
     Attributes
     ----------
     points
-        (N, 3) new places.
+        (N, 3) new positions.
     folded
-        Share of triangles that are folded over.
+        Share of folded triangles.
     distance
         Mean distance to the target's surface, in diameters of the target.
     """
@@ -64,25 +65,25 @@ class Wrapped(NamedTuple):
 
 
 def wrap(source: Shape, target: Shape, places: FloatArray, trust: FloatArray) -> Wrapped:
-    """Bend `source` onto `target`.
+    """Deform `source` onto `target`.
 
     Parameters
     ----------
     source, target
-        The shapes; without faces their neighbouring points stand for the surface.
+        The shapes; a cloud is linked by nearest neighbours.
     places
-        (N, 3) where the source's points should go, NaN where that is not known.
+        (N, 3) partners of the source points, NaN if unknown.
     trust
-        (N,) from 0 to 1, how much to believe it.
+        (N,) their weights, from 0 to 1.
     """
     known = np.isfinite(places).all(axis=1) & (trust > 0)  # (N,)
     if known.sum() < 4:
         raise InputError(
-            f"{source.name}: {int(known.sum())} of {len(source)} points have a partner; at least "
-            "4 are needed to bend a shape; lower the threshold of the map"
+            f"{source.name}: got {int(known.sum())} of {len(source)} points with a partner, "
+            "expected at least 4 to deform a shape; try a lower threshold when matching"
         )
     size = target.diameter
-    graph = surface_graph(source)
+    graph = surface_graph(source.points, source.faces)
     trust = np.where(known, trust, 0.0) * _agreement(graph, places, known)  # (N,)
     places = np.where(known[:, None], places, 0.0)  # (N, 3)
     points = _coarse(graph, source.points, places, trust, size)  # (N, 3)
@@ -97,7 +98,7 @@ def wrap(source: Shape, target: Shape, places: FloatArray, trust: FloatArray) ->
         there = surface.nearest(points)
         attracted = attractable & (there.distances < _REACH * size)  # (N,)
         if source.faces is not None and surface.faces is not None:
-            facing = point_normals(points, source.faces) * surface.normals(there)  # (N, 3)
+            facing = vertex_normals(points, source.faces) * surface.normals(there)  # (N, 3)
             attracted &= facing.sum(axis=1) > _FACING
         wanted = there.on(target.points)  # (N, 3)
         points = points + field.near(wanted - points, attracted.astype(float), length * size)
@@ -110,7 +111,7 @@ def wrap(source: Shape, target: Shape, places: FloatArray, trust: FloatArray) ->
 
 
 class _SmoothField:
-    """Displacements of the points that are smooth along the surface."""
+    """Displacement fields that are smooth along the surface."""
 
     def __init__(self, graph: csr_array, points: FloatArray) -> None:
         start, stop = graph.nonzero()  # (E,)
@@ -121,9 +122,9 @@ class _SmoothField:
         self._bending = (laplacian @ laplacian).tocsc()
 
     def near(self, wanted: FloatArray, weights: FloatArray, length: float) -> FloatArray:
-        """(N, 3) displacements near the wanted ones where these have weight, smooth at `length`."""
+        """(N, 3) smooth displacements near the wanted ones, by (N,) weights."""
         stiffness = (length / self._edge) ** 4
-        # The small term keeps parts still that nothing is wanted of.
+        # The small term keeps parts without weight in place.
         system = diags_array(weights + 1e-8) + stiffness * self._bending
         factor = splu(system.tocsc(), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
         field: FloatArray = factor.solve(weights[:, None] * wanted)
@@ -133,7 +134,7 @@ class _SmoothField:
 def _coarse(
     graph: csr_array, points: FloatArray, places: FloatArray, trust: FloatArray, size: float
 ) -> FloatArray:
-    """Where (N, 3) points go if the shape bends smoothly towards (N, 3) places."""
+    """(N, 3) points after a smooth deformation towards (N, 3) places."""
     centre, new_centre = points.mean(axis=0), places[trust > 0].mean(axis=0)
     rest, wanted = (
         torch.from_numpy(part).to(torch.float32)
@@ -141,13 +142,14 @@ def _coarse(
     )
     weights = torch.from_numpy(trust).to(torch.float32)  # (N,)
     bending = DeformationGraph(rest, _NODES, rigidity=_RIGIDITY, graph=graph)
-    bending.turn(fit_similarity(rest, wanted, weights))
+    frames = bending.frames(align(rest, wanted, weights).rotation)  # (r, 3, 3)
     rows = torch.randperm(len(rest), generator=torch.Generator().manual_seed(0))[:_FITTED]  # (n,)
-    doubted = weights
+    fitted, doubted = bending.at(rows), weights
     for doubt in _DOUBTS:
-        bent = bending.fit(  # (N, 3)
-            wanted[rows], doubted[rows], rows=rows, stiffness=_STIFFNESS, rounds=5
+        found = fitted.fit(
+            wanted[rows], doubted[rows], frames=frames, stiffness=_STIFFNESS, rounds=5
         )
+        bent, frames = bending.apply(found), found.frames  # (N, 3), (r, 3, 3)
         away = (bent - wanted).square().sum(dim=1) / doubt**2  # (N,)
         doubted = weights / (1 + away).square()
     result: FloatArray = bent.numpy().astype(np.float64) * size + new_centre
@@ -155,14 +157,14 @@ def _coarse(
 
 
 def _doubted(trust: FloatArray, points: FloatArray, places: FloatArray, doubt: float) -> FloatArray:
-    """(N,) trust, less for places that are far from the points."""
+    """(N,) trust, reduced for places far from the points (Geman-McClure)."""
     away = np.square(points - places).sum(axis=1) / doubt**2  # (N,)
     weights: FloatArray = trust / np.square(1 + away)
     return weights
 
 
 def _agreement(graph: csr_array, places: FloatArray, known: NDArray[np.bool_]) -> FloatArray:
-    """(N,) from 0 to 1, how well a point's place agrees with those of its neighbours."""
+    """(N,) from 0 to 1: how well the place of a point agrees with those of its neighbours."""
     start, stop = graph.nonzero()  # (E,)
     kept = known[start] & known[stop]
     start, stop = start[kept], stop[kept]

@@ -1,4 +1,4 @@
-"""A colour for each place on the target: even to the eye, and safe for the colour-blind.
+"""A colour for each position on the target: perceptually even, and safe for the colour-blind.
 
 Colours are chosen in Oklab, where equal steps look equal. Left and right differ in blue and yellow,
 which everybody tells apart, so that a flipped map shows; top and bottom differ in lightness, and in
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ltenet.shape import FloatArray
+from ltenet.geometry.arrays import FloatArray
 
 #: Colour of points without a partner.
 UNMATCHED_COLOR = (158, 160, 166)
@@ -24,7 +24,7 @@ _MIDDLE = np.array([0.70, 0.02, 0.0])
 _ALONG = np.array([[0.0, 0.0, 0.165], [0.135, -0.12, 0.0], [0.03, 0.05, 0.0]])
 
 #: Share of the standard deviation at which an axis is half way to its last colour. A small one
-#: spends the colours on the body and not on the empty air between outstretched hands.
+#: spends colours on the body rather than on the empty space between outstretched hands.
 _SOFTNESS = 0.8
 
 _LMS_FROM_LAB = np.array(
@@ -49,9 +49,9 @@ class ColorFrame(NamedTuple):
     Attributes
     ----------
     middle
-        (3,) place that has the middle colour.
+        (3,) position of the middle colour.
     reach
-        (3,) distance from it, along each axis, at which 71 % of the change is done.
+        (3,) distance from it, along each axis, of 71 % of the change.
     """
 
     middle: FloatArray
@@ -61,13 +61,13 @@ class ColorFrame(NamedTuple):
 def color_frame(points: FloatArray) -> ColorFrame:
     """Frame of (N, 3) points: their median and their spread."""
     spread = points.std(axis=0)  # (3,)
-    # A flat shape has no spread along one axis; it then has no change of colour there either.
+    # A flat shape has no extent along one axis, and so no change of colour.
     least = max(float(spread.max()) * 1e-3, 1e-12)
     return ColorFrame(np.median(points, axis=0), _SOFTNESS * np.maximum(spread, least))
 
 
 def position_colors(positions: FloatArray, frame: ColorFrame) -> NDArray[np.uint8]:
-    """Colours (N, 3) of (N, 3) positions; positions that are NaN get `UNMATCHED_COLOR`."""
+    """(N, 3) colours of (N, 3) positions; `UNMATCHED_COLOR` for NaN."""
     away = (positions - frame.middle) / frame.reach  # (N, 3)
     bent = away / np.sqrt(1 + np.square(away))  # (N, 3) in -1..1
     lab = _MIDDLE + bent @ _ALONG  # (N, 3)

@@ -1,4 +1,4 @@
-"""What the page says in numbers about a map: how much is matched, and how well where one knows."""
+"""Figures of a map for the page: errors against the truth, reached points, displacements."""
 
 from __future__ import annotations
 
@@ -8,17 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltenet.correspondence import UNMATCHED, Correspondence
-from ltenet.data.pairs import largest_distance
 from ltenet.errors import InputError
+from ltenet.geometry.arrays import FloatArray, IntArray
+from ltenet.geometry.rotations import kabsch
 from ltenet.metrics import TOLERANCES, accuracy
-from ltenet.shape import FloatArray, IntArray, Shape
+from ltenet.shape import Shape
 
-#: Target points farther than this share of the diameter from every partner count as not reached.
+#: Target points farther than this share of the diameter from every partner are not reached.
 REACH = 0.03
-
-#: Above this number of points the diameter is taken from the outermost ones, by direction.
-_MANY = 10_000
-_DIRECTIONS = 1024
 
 
 class Truth(NamedTuple):
@@ -27,14 +24,14 @@ class Truth(NamedTuple):
     Attributes
     ----------
     indices
-        (N,) true target point of each source point, -1 where it is not known.
+        (N,) true target point of each source point, -1 if unknown.
     errors
-        (N,) distance from partner to truth as a share of the diameter, NaN where there is none.
+        (N,) distance from partner to truth as a share of the diameter, NaN if undefined.
     curve
         (100,) share of the points with a known truth that lie within each of `TOLERANCES`. Points
         without a partner never do.
     mean
-        Mean of the errors; NaN if there is none.
+        Mean of the errors; NaN without any.
     """
 
     indices: IntArray
@@ -44,7 +41,7 @@ class Truth(NamedTuple):
 
     @property
     def auc(self) -> float:
-        """Mean of the curve, up to 1."""
+        """Area under the curve: its mean, at most 1."""
         return float(self.curve.mean())
 
     def within(self, tolerance: float) -> float:
@@ -52,40 +49,24 @@ class Truth(NamedTuple):
         return float(self.curve[int(np.argmin(np.abs(TOLERANCES - tolerance)))])
 
 
-def diameter(target: Shape) -> float:
-    """Largest distance between two target points; 1 if all are one.
-
-    Of many points only those count that are outermost in one of 1024 directions, evenly spread
-    over the sphere: the hull of a ball has all points for corners, too many to compare. What is
-    lost is at most 0.3 %.
-    """
-    points = target.points
-    if len(points) > _MANY:
-        turns = np.arange(_DIRECTIONS) + 0.5
-        height, angle = 1 - 2 * turns / _DIRECTIONS, np.pi * (1 + np.sqrt(5)) * turns
-        around = np.sqrt(1 - np.square(height))
-        directions = np.stack([around * np.cos(angle), height, around * np.sin(angle)])  # (3, D)
-        along = (points @ directions[:, d] for d in range(_DIRECTIONS))  # (N,) each
-        outermost = [(place.argmin(), place.argmax()) for place in along]
-        points = points[np.unique(outermost)]
-    return largest_distance(points) or 1.0
+def unit_length(target: Shape) -> float:
+    """Diameter of the target, the unit of all errors; 1 if its points coincide."""
+    return target.diameter or 1.0
 
 
-def measure(
-    correspondence: Correspondence, truth: IntArray, target: Shape, unit: float | None = None
-) -> Truth:
-    """Compare a map with the (N,) true indices; `unit` is the diameter where it is known."""
+def measure(correspondence: Correspondence, truth: IntArray, target: Shape) -> Truth:
+    """Compare a map with the (N,) true indices, -1 where unknown."""
     known = truth != UNMATCHED  # (N,)
     if truth.shape != correspondence.indices.shape or not known.any():
         raise InputError(
-            f"a truth of shape {truth.shape} with {int(known.sum())} known points came for a map "
-            f"of {len(correspondence)} points; one entry per source point, some of them known, "
-            "are needed; check that both belong to the same source"
+            f"got a truth of shape {truth.shape} with {int(known.sum())} known points for a map of "
+            f"{len(correspondence)} points, expected one entry per source point, some of them "
+            "known; try the truth of this source"
         )
     apart = correspondence.positions(target) - target.points[truth]  # (N, 3)
-    errors: FloatArray = np.linalg.norm(apart, axis=1) / (unit or diameter(target))  # (N,)
+    errors: FloatArray = np.linalg.norm(apart, axis=1) / unit_length(target)  # (N,)
     errors[~known] = np.nan
-    # A point that found no partner is as wrong as one can be, so that silence does not pay.
+    # Unmatched points count as wrong; otherwise leaving points out would pay.
     judged = np.nan_to_num(errors[known], nan=np.inf)  # (K,)
     found = errors[np.isfinite(errors)]
     mean = float(found.mean()) if len(found) else np.nan
@@ -98,34 +79,23 @@ def sources_of(positions: FloatArray, target: Shape) -> IntArray:
     Parameters
     ----------
     positions
-        (N, 3) partners of the source points, NaN where there is none.
+        (N, 3) partners of the source points, NaN for unmatched.
     """
     from scipy.spatial import KDTree
 
     matched = np.flatnonzero(np.isfinite(positions).all(axis=1))
     if not len(matched):
         return np.full(len(target), UNMATCHED, np.int64)
-    limit = REACH * max(target.diameter, 1e-12)
+    limit = REACH * unit_length(target)
     _, nearest = KDTree(positions[matched]).query(target.points, distance_upper_bound=limit)
     sources: IntArray = np.append(matched, UNMATCHED)[nearest]  # (M,)
     return sources
 
 
-def aligning_rotation(source: FloatArray, partners: FloatArray) -> FloatArray:
-    """(3, 3) rotation that best turns (N, 3) points onto their (N, 3) partners, about the means."""
-    if len(source) < 3:
-        return np.eye(3)
-    left, right = source - source.mean(axis=0), partners - partners.mean(axis=0)
-    u, _, vt = np.linalg.svd(left.T @ right)
-    handed = np.diag([1.0, 1.0, np.sign(np.linalg.det(u @ vt)) or 1.0])
-    rotation: FloatArray = (u @ handed @ vt).T
-    return rotation
-
-
 def displacements(
     source: Shape, positions: FloatArray, matched: NDArray[np.bool_], unit: float
 ) -> tuple[FloatArray, FloatArray]:
-    """How far each source point moves when the shapes are laid upon each other.
+    """Distance of each source point from its partner once the shapes are aligned.
 
     Parameters
     ----------
@@ -134,18 +104,18 @@ def displacements(
     positions
         (N, 3) their partners.
     matched
-        (N,) where there is one.
+        (N,) True where there is one.
     unit
         The target's diameter.
 
     Returns
     -------
     (N,) distances as shares of the target's diameter, NaN without partner, and the (3, 3) rotation
-    of the source that made them small.
+    that aligns the source.
     """
     moved = np.full(len(source), np.nan)
     points, partners = source.points[matched], positions[matched]  # (K, 3), (K, 3)
-    rotation = aligning_rotation(points, partners)
+    rotation = kabsch(points, partners).rotation if len(points) >= 3 else np.eye(3)
     if len(points):
         centred = (points - points.mean(axis=0)) @ rotation.T  # (K, 3)
         goal = partners - partners.mean(axis=0)  # (K, 3)

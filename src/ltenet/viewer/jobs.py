@@ -1,4 +1,4 @@
-"""The app's queue: one pair after the other, in a process that can be ended at any time."""
+"""The app's queue: one pair at a time, in a process that can be stopped at any time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ltenet.errors import UsageError
 from ltenet.viewer.limits import memory_limit
 from ltenet.viewer.work import DOWNLOADS, Order, serve_orders
 
-#: Jobs that may wait, and finished ones that are kept.
+#: Most waiting jobs, and most finished ones that are kept.
 WAITING_LIMIT = 8
 KEPT_LIMIT = 12
 
@@ -26,18 +26,18 @@ State = Literal["queued", "running", "done", "failed", "cancelled"]
 
 @dataclass
 class Job:
-    """One pair on its way.
+    """One pair in the queue.
 
     Attributes
     ----------
     id
-        Random name; also that of its folder.
+        Random name, also of its folder.
     order
         What to do.
     state
         Where it is.
     stages
-        Share that is done of each stage, in the order in which they began.
+        Progress of each stage, from 0 to 1, in the order in which they started.
     message
         Why it failed.
     """
@@ -50,10 +50,10 @@ class Job:
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def described(self) -> dict[str, Any]:
-        """Return what the page is told."""
+        """Return what the page shows."""
         offered = self.order.output / "offered.json"
         names = json.loads(offered.read_text(encoding="utf-8")) if self.state == "done" else []
-        stages = list(self.stages.items())  # at once: the thread of the jobs may add one meanwhile
+        stages = list(self.stages.items())  # a copy: the job thread may add one meanwhile
         return {
             "id": self.id,
             "state": self.state,
@@ -66,14 +66,14 @@ class Job:
 
 
 class Jobs:
-    """All jobs, and the thread that works them off.
+    """All jobs, and the thread that runs them.
 
     Parameters
     ----------
     folder
-        Where each job gets a folder.
+        Parent of the folders of all jobs.
     memory
-        Bytes that the work on a pair may take; None takes a share of the machine's.
+        Memory limit of a pair in bytes; None for a share of the machine's.
     """
 
     def __init__(self, folder: Path, *, memory: int | None = None) -> None:
@@ -100,8 +100,8 @@ class Jobs:
             waiting = sum(job.state == "queued" for job in self._jobs.values())
             if waiting >= WAITING_LIMIT:
                 raise UsageError(
-                    f"{waiting} pairs are waiting already; fewer are needed; "
-                    "cancel one, or wait until one is done"
+                    f"got another pair while {waiting} are waiting, expected fewer; try again when "
+                    "one is done, or cancel one"
                 )
             self._forget_old_ones()
             name = secrets.token_hex(8)
@@ -113,22 +113,22 @@ class Jobs:
         return job
 
     def get(self, name: str) -> Job | None:
-        """Return the job of that name, if there is one."""
+        """Return the job with this name, or None."""
         return self._jobs.get(name)
 
     def all(self) -> list[Job]:
-        """Return every job, oldest first."""
+        """Return all jobs, oldest first."""
         return list(self._jobs.values())
 
     def cancel(self, job: Job) -> None:
-        """Stop a job wherever it is."""
+        """Cancel a job, waiting or running."""
         job.stopped.set()
         with self._lock:
             if job.state == "queued":
                 self._finish(job, "cancelled")
 
     def close(self) -> None:
-        """Stop everything."""
+        """Cancel all jobs and end the thread."""
         for job in self.all():
             job.stopped.set()
         self._queue.put(None)
@@ -164,7 +164,7 @@ class Jobs:
 
 
 class _Worker:
-    """The process; it stays for the next job, and is replaced after one that was cancelled."""
+    """The worker process; it is reused for the next job, and replaced after a cancelled one."""
 
     def __init__(self, memory: int) -> None:
         self._memory = memory
@@ -174,7 +174,7 @@ class _Worker:
     def start(self) -> Connection:
         if self._process is None or not self._process.is_alive() or self._connection is None:
             self.stop()
-            # A fresh interpreter: a copy of this one would hold its threads' locks.
+            # A fresh interpreter: a fork would copy the locks of other threads.
             context = multiprocessing.get_context("spawn")
             self._connection, other = context.Pipe()
             self._process = context.Process(
@@ -185,7 +185,7 @@ class _Worker:
         return self._connection
 
     def work(self, job: Job) -> tuple[State, str]:
-        """Let the process do a job, and note its stages."""
+        """Run a job in the process and record its stages."""
         try:
             connection = self.start()
             connection.send(job.order)
@@ -197,7 +197,7 @@ class _Worker:
                     continue
                 match connection.recv():
                     case ("stage", name, share):
-                        # Some stages run once for each shape: what was full begins anew.
+                        # Some stages run once for each shape and start again.
                         job.stages[name] = float(share)
                     case ("done",):
                         return "done", ""

@@ -1,4 +1,4 @@
-"""How much of the machine the app's worker may take.
+"""Memory limits of the app's worker.
 
 A small file can ask for much: an archive unpacks, a scene repeats one mesh a million times. What
 one sees beforehand is refused in `uploads`; this is for the rest.
@@ -10,7 +10,7 @@ import contextlib
 import os
 from pathlib import Path
 
-#: Share of the memory that one pair may take, and the least that a pair is given, in bytes.
+#: Share of the memory that one pair may use, and the least limit in bytes.
 MEMORY_SHARE = 0.6
 LEAST_MEMORY = 2 * 2**30
 
@@ -18,7 +18,7 @@ _CGROUP = Path("/sys/fs/cgroup/memory.max")
 
 
 def memory_limit() -> int:
-    """Bytes that the worker may take: a share of what the machine, or its container, has."""
+    """Memory limit of the worker in bytes: a share of that of the machine or container."""
     try:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):  # Windows
@@ -29,7 +29,7 @@ def memory_limit() -> int:
 
 
 def limit_memory(limit: int) -> None:
-    """Let this process take no more memory than that; beyond it, allocations fail.
+    """Limit the memory of this process; allocations beyond it fail.
 
     Linux counts what is written to, so that the libraries themselves weigh little. Elsewhere the
     limit may have no effect, and none is set where there is no such thing (Windows).
@@ -43,13 +43,13 @@ def limit_memory(limit: int) -> None:
         allowed = limit if most == resource.RLIM_INFINITY else min(limit, most)
         resource.setrlimit(resource.RLIMIT_DATA, (allowed, most))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # If the machine runs out all the same, the kernel shall end this process and no other.
+    # If the machine still runs out of memory, the kernel should end this process first.
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def ran_out_of_memory(error: BaseException) -> bool:
-    """Whether an error, or one that led to it, says that memory could not be had."""
+    """Whether an error, or one of its causes, is a failed allocation."""
     said = ("allocate memory", "bad_alloc", "new thread")  # torch has no class for it
     cause: BaseException | None = error
     while cause is not None:

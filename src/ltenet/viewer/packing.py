@@ -1,4 +1,4 @@
-"""Arrays as few bytes: differences between rows, bytes sorted by weight, deflate, base64.
+"""Compact arrays: differences between rows, byte planes, deflate, base64.
 
 Neighbours in a file are mostly neighbours in space, so the differences are small, their high bytes
 are nearly all zero, and deflate does the rest. The other side is `viewer-src/src/unpack.js`.
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ltenet.shape import FloatArray
+from ltenet.geometry.arrays import FloatArray
 
 #: Steps of a quantised coordinate.
 STEPS = 65535
@@ -23,14 +23,14 @@ UnsignedArray = NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32]
 
 
 class Packed(NamedTuple):
-    """Arrays in one piece.
+    """Arrays in one blob.
 
     Attributes
     ----------
     blob
-        The bytes, deflated.
+        The deflated bytes.
     table
-        Of each array by name: the bytes of a number, the rows, the columns, where it begins.
+        For each array by name: bytes per number, rows, columns, offset.
     """
 
     blob: bytes
@@ -38,12 +38,12 @@ class Packed(NamedTuple):
 
     @property
     def base64(self) -> str:
-        """The blob as text."""
+        """The blob in base64."""
         return base64.b64encode(self.blob).decode("ascii")
 
 
 def pack(arrays: Mapping[str, UnsignedArray]) -> Packed:
-    """Pack (N,) or (N, C) arrays of unsigned numbers; the same ones give the same bytes."""
+    """Pack (N,) or (N, C) arrays of unsigned integers, reproducibly."""
     parts: list[bytes] = []
     table: dict[str, dict[str, int]] = {}
     start = 0
@@ -62,7 +62,7 @@ def pack(arrays: Mapping[str, UnsignedArray]) -> Packed:
 
 
 def unpack(packed: Packed) -> dict[str, NDArray[Any]]:
-    """Return the arrays again, each as (N, C)."""
+    """Restore the arrays, each as (N, C)."""
     content = zlib.decompress(packed.blob)
     arrays = {}
     for name, entry in packed.table.items():
@@ -78,13 +78,13 @@ def unpack(packed: Packed) -> dict[str, NDArray[Any]]:
 
 
 def quantize(points: FloatArray, low: FloatArray, size: FloatArray) -> NDArray[np.uint16]:
-    """(N, 3) points as steps of the box that begins at `low` and has that `size`."""
+    """Quantise (N, 3) points in the box from `low` to `low` + `size`."""
     steps = np.round((points - low) / np.maximum(size, 1e-300) * STEPS)
     return np.clip(steps, 0, STEPS).astype(np.uint16)
 
 
 def _packed_column(column: NDArray[Any]) -> bytes:
-    """Zigzag differences, so that small ones of either sign are small; then byte planes."""
+    """Encode differences by zigzag, small for both signs, then as byte planes."""
     size = column.dtype.itemsize
     values = np.ascontiguousarray(column)
     if size > 1:

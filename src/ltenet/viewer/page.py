@@ -1,4 +1,4 @@
-"""One self-contained HTML page around a scene, and what keeps it shut against the network.
+"""One self-contained HTML page for a scene, with a policy that forbids network access.
 
 Names and details of files are data: they stand in a JSON block in which no markup can begin, and
 the page writes them as text. The policy of the page allows the two blocks of our own bundle by
@@ -52,21 +52,24 @@ def report_html(scene: Scene) -> str:
 
 
 def app_html() -> str:
-    """Return the page of the app, which fetches from its own server and from nowhere else."""
+    """Return the page of the app, which may fetch only from its own server."""
     return _page("ltenet", "app", "", connect="'self'")
 
 
 def inert_json(data: object) -> str:
-    """JSON in which neither a tag nor a comment can begin or end."""
+    """JSON that is safe inside a script element: without tags or comments."""
     text = json.dumps(data, allow_nan=False, separators=(",", ":"))
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return text
 
 
-def policy(*, connect: str) -> str:
-    """Content security policy of the pages; `connect` says where they may fetch from."""
-    script, style = bundle()
+def policy(*, connect: str, page: Bundle | None = None) -> str:
+    """Content security policy of the pages; `connect` lists the origins they may fetch from.
+
+    `page` holds script and style where they are not those of the viewer.
+    """
+    script, style = page or bundle()
     return "; ".join(
         [
             "default-src 'none'",

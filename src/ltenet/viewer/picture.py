@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ltenet.correspondence import Correspondence
-from ltenet.rendering import Image, contact_sheet, render
+from ltenet.drawing.rendering import Image, contact_sheet, render
 from ltenet.shape import Shape
 from ltenet.viewer.colors import color_frame, position_colors
 
@@ -17,18 +17,18 @@ def picture(
     yaw: float = 25.0,
     pitch: float = 8.0,
 ) -> Image:
-    """Draw the target coloured by position and the source, left of it, by its map.
+    """Draw the target coloured by position and, left of it, the source coloured by the map.
 
     Parameters
     ----------
     source, target
-        The shapes that the map belongs to.
+        The shapes of the map.
     correspondence
         The map; source points without a partner are grey.
     size
         Width and height of each of the two pictures, in pixels.
     yaw, pitch
-        Degrees by which the shapes are turned about the vertical, and then tipped to the viewer.
+        Rotation in degrees about the vertical, then towards the viewer.
 
     Returns
     -------

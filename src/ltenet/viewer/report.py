@@ -1,4 +1,4 @@
-"""The report: one HTML file that shows two shapes and the map between them, anywhere."""
+"""The report: two shapes and the map between them in one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike
 from ltenet.correspondence import Correspondence
 from ltenet.errors import InputError
 from ltenet.files import atomic_path
+from ltenet.geometry.arrays import IntArray
 from ltenet.io import load
-from ltenet.shape import IntArray, Shape
-from ltenet.transferring.textured import TexturedMesh
+from ltenet.io.textures import TexturedMesh
+from ltenet.shape import Shape
 from ltenet.viewer.page import report_html
 from ltenet.viewer.scene import Scene, build_scene
 from ltenet.viewer.textures import build_texture, texture_of, usable
@@ -25,7 +26,7 @@ ShapeLike = Shape | TexturedMesh | str | os.PathLike[str] | ArrayLike
 
 @dataclass(frozen=True)
 class Report:
-    """A report; shows itself in a notebook.
+    """A report; a notebook displays it.
 
     Attributes
     ----------
@@ -36,7 +37,7 @@ class Report:
     html: str
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Write the page; a file that is there is replaced with `force` only."""
+        """Write the page; `force` overwrites an existing file."""
         with atomic_path(path, force=force) as temporary:
             temporary.write_text(self.html, encoding="utf-8", newline="\n")
 
@@ -54,7 +55,7 @@ def view(
     title: str | None = None,
     force: bool = False,
 ) -> Report:
-    """Make a report to look at, in a browser or a notebook.
+    """Make a report for a browser or a notebook.
 
     Parameters
     ----------
@@ -68,13 +69,13 @@ def view(
     truth
         The true map; with it the report shows errors and the accuracy curve.
     title
-        What stands at the head; the names of the shapes by default.
+        Heading; the names of the shapes by default.
     force
-        Replace a file that is already there.
+        Overwrite an existing file.
 
     Returns
     -------
-    Report, which a notebook shows.
+    The report, which a notebook displays.
     """
     meshes = as_mesh(source, "source"), as_mesh(target, "target")
     size = len(shape_of(meshes[1]))
@@ -95,10 +96,10 @@ def scene_of(
     truth: IntArray | None = None,
     title: str | None = None,
 ) -> Scene:
-    """Describe a pair with the picture of one of them, if there is one; the source comes first."""
+    """Describe a pair, with the texture of the source or else of the target, if there is one."""
     shapes = shape_of(source), shape_of(target)
     texture = None
-    # A map that does not fit is refused by `build_scene`, in better words.
+    # `build_scene` rejects a map that does not fit, with a better message.
     if (len(shapes[0]), len(shapes[1])) == (len(correspondence), correspondence.target_size):
         if isinstance(source, TexturedMesh):
             texture = build_texture(*shapes, correspondence, source, "source")
@@ -108,7 +109,7 @@ def scene_of(
 
 
 def notebook_html(correspondence: Correspondence, *, height: int = 560) -> str | None:
-    """Return the viewer for a notebook cell; None if the map does not hold its shapes."""
+    """Return the viewer for a notebook cell; None if no shapes are attached to the map."""
     source, target = correspondence.source, correspondence.target
     if source is None or target is None:
         return None
@@ -116,7 +117,7 @@ def notebook_html(correspondence: Correspondence, *, height: int = 560) -> str |
 
 
 def framed(page: str, *, height: int = 560) -> str:
-    """Put a page into a frame that can do nothing but run its own scripts and save files."""
+    """Embed a page in a sandboxed frame that may only run scripts and save files."""
     return (
         f'<iframe sandbox="allow-scripts allow-downloads" style="width: 100%; height: {height}px; '
         f'border: 0; border-radius: 12px" srcdoc="{html.escape(page)}"></iframe>'
@@ -124,7 +125,7 @@ def framed(page: str, *, height: int = 560) -> str:
 
 
 def as_mesh(given: ShapeLike, name: str) -> Shape | TexturedMesh:
-    """Return a shape, with its picture if it has one, from a file or (N, 3) points if need be."""
+    """Convert a file or (N, 3) points to a shape, with its texture if it has one."""
     if isinstance(given, TexturedMesh):
         return given if usable(given) else given.shape
     if isinstance(given, Shape):
@@ -135,7 +136,7 @@ def as_mesh(given: ShapeLike, name: str) -> Shape | TexturedMesh:
 
 
 def shape_of(mesh: Shape | TexturedMesh) -> Shape:
-    """Return the shape alone."""
+    """Return the shape without its texture."""
     return mesh.shape if isinstance(mesh, TexturedMesh) else mesh
 
 
@@ -145,8 +146,8 @@ def _true_indices(truth: Correspondence | ArrayLike | None, size: int) -> IntArr
     if isinstance(truth, Correspondence):
         if truth.target_size != size:
             raise InputError(
-                f"a truth onto {truth.target_size} points came for a target of {size}; they must "
-                "agree; check that the truth belongs to this target"
+                f"got a truth onto {truth.target_size} points for a target of {size}, expected the "
+                "same number; try the truth of this target"
             )
         return truth.indices
     return Correspondence(np.asarray(truth), size).indices

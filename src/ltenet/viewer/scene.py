@@ -1,4 +1,4 @@
-"""Everything the page shows, ready to be embedded: quantised arrays, and a description in JSON."""
+"""All that the page shows, ready to embed: quantised arrays, and a description for JSON."""
 
 from __future__ import annotations
 
@@ -12,17 +12,26 @@ from numpy.typing import NDArray
 from ltenet import __version__
 from ltenet.correspondence import Correspondence
 from ltenet.errors import InputError
+from ltenet.geometry.arrays import FloatArray, IntArray
+from ltenet.matching.summary import summarize
 from ltenet.metrics import TOLERANCES
-from ltenet.shape import FloatArray, IntArray, Shape
+from ltenet.shape import Shape
 from ltenet.viewer.cloud_normals import cloud_normals, folded
 from ltenet.viewer.colors import color_frame
-from ltenet.viewer.figures import Truth, diameter, displacements, measure, sources_of
+from ltenet.viewer.figures import (
+    REACH,
+    Truth,
+    displacements,
+    measure,
+    sources_of,
+    unit_length,
+)
 from ltenet.viewer.packing import STEPS, Packed, UnsignedArray, pack, quantize
 from ltenet.viewer.textures import Texture
 
-#: Longest text of a name or a detail that the page shows.
+#: Longest text of a name or a detail on the page.
 _LONGEST = 400
-#: A source that stands more than this away from its target is shown turned onto it, in degrees.
+#: A source rotated by more than this against its target, in degrees, is shown aligned with it.
 _TURNED_AWAY = 50.0
 
 
@@ -33,9 +42,9 @@ class Scene:
     Attributes
     ----------
     description
-        Names, sizes, figures and settings; plain values for JSON, nothing that is not finite.
+        Names, sizes, figures and settings; plain, finite values for JSON.
     arrays
-        The points, faces, colours and the map.
+        Points, faces, colours and the map.
     """
 
     description: dict[str, Any]
@@ -56,26 +65,26 @@ def build_scene(
     Parameters
     ----------
     source, target
-        The shapes that the map belongs to.
+        The shapes of the map.
     correspondence
         The map.
     truth
-        (N,) true target point of each source point, -1 where it is not known.
+        (N,) true target point of each source point, -1 if unknown.
     texture
-        A picture on both shapes.
+        A texture on both shapes.
     title
-        What stands at the head of the page; the names of the shapes by default.
+        Heading of the page; the names of the shapes by default.
     """
     if len(source) != len(correspondence) or len(target) != correspondence.target_size:
         raise InputError(
-            f"a map of {len(correspondence)} points onto {correspondence.target_size} came for "
-            f"shapes of {len(source)} and {len(target)}; they must agree; "
-            "check the order of the shapes, and that the map belongs to them"
+            f"got a map of {len(correspondence)} points onto {correspondence.target_size} for "
+            f"shapes of {len(source)} and {len(target)}, expected the sizes to agree; try the "
+            "shapes in the other order, or those that the map belongs to"
         )
     positions = correspondence.positions(target)  # (N, 3)
     matched = correspondence.matched  # (N,)
-    unit = diameter(target)
-    measured = None if truth is None else measure(correspondence, truth, target, unit)
+    unit = unit_length(target)
+    measured = None if truth is None else measure(correspondence, truth, target)
     moved, rotation = displacements(source, positions, matched, unit)
     arrays: dict[str, UnsignedArray] = {
         **_shape_arrays("source", source),
@@ -156,14 +165,17 @@ def _shape_description(shape: Shape) -> dict[str, Any]:
 def _figures(
     correspondence: Correspondence, measured: Truth | None, back: UnsignedArray
 ) -> list[dict[str, Any]]:
-    """List what the page shows, in order: a name, a value, and how to write it."""
-    rows: list[tuple[str, float, str]] = [
-        ("matched", float(correspondence.matched.mean()), "share"),
-        ("target reached", float((back > 0).mean()), "share"),
+    """List the figures of the page in order: name, value, and format."""
+    summary = summarize(correspondence)
+    rows: list[tuple[str, float | str | None, str]] = [
+        ("verdict", summary.verdict, "text"),
+        ("mean probability", summary.mean_probability, "share"),
+        ("weights", summary.model, "text"),
+        ("matched", summary.matched, "share"),
+        ("coverage", summary.coverage, "share"),
+        (f"target within {REACH:.0%} of a partner", float((back > 0).mean()), "share"),
+        ("doubts", ", ".join(summary.doubts) or "none", "text"),
     ]
-    if correspondence.scores is not None and correspondence.matched.any():
-        mean = float(correspondence.scores[correspondence.matched].mean())
-        rows.append(("mean confidence", mean, "share"))
     if measured is not None:
         rows += [
             ("within 1 %", measured.within(0.01), "share"),
@@ -173,9 +185,9 @@ def _figures(
             ("area under the curve", measured.auc, "number"),
         ]
     return [
-        {"name": name, "value": value, "kind": kind}
+        {"name": name, "value": _text(value) if isinstance(value, str) else value, "kind": kind}
         for name, value, kind in rows
-        if np.isfinite(value)
+        if isinstance(value, str) or (value is not None and np.isfinite(value))
     ]
 
 
@@ -185,13 +197,13 @@ def _box(points: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _top(values: FloatArray) -> float:
-    """End of a colour scale: the 98th percentile, so that one outlier does not swallow it all."""
+    """End of a colour scale: the 98th percentile, robust to outliers."""
     finite = values[np.isfinite(values)]
     return max(float(np.percentile(finite, 98)), 1e-6) if len(finite) else 1.0
 
 
 def _steps(values: FloatArray, top: float) -> NDArray[np.uint16]:
-    """0 for no value, then 1 to 65535 for 0 to four times the top of the scale."""
+    """0 for no value, then 1 to 65535 for 0 to four times the end of the scale."""
     shares = np.clip(values / (4 * top), 0, 1)
     steps = 1 + np.round(shares * (STEPS - 1))
     return np.where(np.isfinite(values), steps, 0).astype(np.uint16)

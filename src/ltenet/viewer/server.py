@@ -10,20 +10,17 @@ from __future__ import annotations
 
 import json
 import secrets
-import signal
-import socket
-import tempfile
-import threading
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ltenet.errors import MissingError, UsageError
+from ltenet.errors import UsageError
 from ltenet.io import LOADERS
-from ltenet.viewer.guarding import HOST, Handler, guard, json_answer
+from ltenet.viewer.guarding import Handler, body_of, guard, json_answer
 from ltenet.viewer.jobs import Jobs
+from ltenet.viewer.listening import imported, listen, open_browser
 from ltenet.viewer.page import app_html, policy
 from ltenet.viewer.uploads import BYTE_LIMIT, check_beginning, checked_suffix, display_name
 from ltenet.viewer.work import EFFORTS
@@ -33,72 +30,38 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-#: Uploaded files that may wait for somebody to match them; then the oldest goes.
+#: Most uploaded files that wait to be matched; beyond, the oldest is removed.
 _FILE_LIMIT = 8
+#: Most concurrent uploads.
+_UPLOAD_LIMIT = 4
+#: Most bytes of a request other than an upload.
+_SMALL = 10_000
 
 
-def serve(*, port: int = 0, announce: Callable[[str], None]) -> None:
+def serve(*, port: int = 0, announce: Callable[[str], None], browser: bool = False) -> None:
     """Run the app until it is interrupted.
 
     Parameters
     ----------
     port
-        Where to listen; 0 takes a free one.
+        Port to listen on; 0 takes a free one.
     announce
-        Called with the address, token included, once the port is ours.
+        Called with the address, token included, once the server listens.
+    browser
+        Open the browser then.
     """
-    uvicorn = _imported("uvicorn")
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((HOST, port))
-    except (OSError, OverflowError) as error:
-        listener.close()
-        raise UsageError(
-            f"port {port} cannot be used ({error}); a free one from 1024 to 65535 is needed; "
-            "leave --port out to get one"
-        ) from None
-    port = listener.getsockname()[1]
-    token = secrets.token_urlsafe(32)
-    with (
-        _ended_by_signals(),
-        tempfile.TemporaryDirectory(prefix="ltenet-app-", ignore_cleanup_errors=True) as folder,
-    ):
-        app = build_app(Path(folder), token=token, port=port)
-        config = uvicorn.Config(
-            app,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=2,
-        )
-        announce(f"http://{HOST}:{port}/#{token}")
-        try:
-            uvicorn.Server(config).run(sockets=[listener])
-        finally:
-            listener.close()
 
+    def ready(address: str, folder: Path) -> None:
+        announce(address)
+        if browser:
+            open_browser(address, folder)
 
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Let a terminal that closes, or whoever ends us politely, leave no files behind either."""
-
-    def end(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
-    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    before = [(number, signal.signal(number, end)) for number in numbers]
-    try:
-        yield
-    finally:
-        for number, handler in before:
-            signal.signal(number, handler)
+    listen(lambda folder, token, port: build_app(folder, token=token, port=port), port, ready)
 
 
 def build_app(folder: Path, *, token: str, port: int) -> Starlette:
     """Return the ASGI application; files go to `folder`."""
-    _imported("starlette")
+    imported("starlette")
     from starlette.applications import Starlette
     from starlette.routing import Route
 
@@ -129,7 +92,7 @@ def build_app(folder: Path, *, token: str, port: int) -> Starlette:
 
 
 class _State:
-    """What the handlers share: the uploaded files and the jobs."""
+    """State shared by the handlers: uploaded files and jobs."""
 
     jobs: Jobs
 
@@ -138,11 +101,14 @@ class _State:
         self.uploads.mkdir()
         self.results.mkdir()
         self._names: dict[str, str] = {}
+        self._uploading = 0
 
     async def upload(self, request: Request) -> Response:
-        """Take one file as the body, never more of it than is allowed."""
+        """Receive one file as the body, up to the size limit."""
         name = request.query_params.get("name", "")
         suffix = checked_suffix(name)
+        if self._uploading >= _UPLOAD_LIMIT:
+            return json_answer({"error": "other files are being uploaded; try again"}, 429)
         while len(self._names) >= _FILE_LIMIT:  # left behind by pages that were closed
             oldest = next(iter(self._names))
             del self._names[oldest]
@@ -150,20 +116,18 @@ class _State:
         stem = secrets.token_hex(8)
         path = self.uploads / f"{stem}{suffix}"
         size = 0
+        self._uploading += 1
         try:
             with path.open("xb") as stream:
-                async for chunk in request.stream():
+                async for chunk in body_of(request, BYTE_LIMIT):
                     size += len(chunk)
-                    if size > BYTE_LIMIT:
-                        raise UsageError(
-                            f"more than {BYTE_LIMIT:,} bytes came; a smaller file is needed; "
-                            "reduce the shape, or match it with `ltenet match`"
-                        )
                     stream.write(chunk)
             check_beginning(path)
         except BaseException:
             path.unlink(missing_ok=True)
             raise
+        finally:
+            self._uploading -= 1
         self._names[path.name] = display_name(name)
         return json_answer({"id": path.name, "name": display_name(name), "bytes": size})
 
@@ -171,13 +135,13 @@ class _State:
         """Queue a pair of uploaded files."""
         wanted = await _small_json(request)
         model, effort = wanted.get("model", "auto"), wanted.get("effort", "fine")
-        known_options = model in _models() and effort in EFFORTS
+        known_options = model in _models() and isinstance(effort, str) and effort in EFFORTS
         pair = [wanted.get("source"), wanted.get("target")]
         known = all(isinstance(file, str) and file in self._names for file in pair)
         if not known or pair[0] == pair[1] or not known_options:
             raise UsageError(
-                "a pair that is not known came; two uploaded files and one of the models are "
-                "needed; upload the files again"
+                "got a pair or options that are not known, expected two uploaded files and one of "
+                "the models; try to upload the files again"
             )
         names = [self._names[str(file)] for file in pair]
         job = self.jobs.add(
@@ -207,7 +171,7 @@ class _State:
         return json_answer(job.described())
 
     async def download(self, request: Request) -> Response:
-        """Send a result; its name is looked up in a list, never joined from what came."""
+        """Send a result; its name must be in a list, so that no request can form a path."""
         from starlette.responses import FileResponse
 
         job = self.jobs.get(request.path_params["job"])
@@ -239,32 +203,17 @@ async def _about(_: Request) -> Response:
 
 
 def _models() -> list[str]:
-    """List the shipped weights, without `ltenet.model`: only the worker shall load torch."""
+    """List the shipped weights without importing torch, which only the worker loads."""
     folders = (files("ltenet") / "weights").iterdir()
     return ["auto", *sorted(entry.name for entry in folders if entry.is_dir())]
 
 
 async def _small_json(request: Request) -> dict[str, Any]:
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > 10_000:
-            raise UsageError("a long request came; a short one is needed; use the page")
+    body = b"".join([chunk async for chunk in body_of(request, _SMALL)])
     try:
         wanted = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         wanted = None
     if not isinstance(wanted, dict):
-        raise UsageError("a request that is not JSON came; an object is needed; use the page")
+        raise UsageError("got a request that is no JSON object, expected one; try the page")
     return wanted
-
-
-def _imported(name: str) -> Any:
-    from importlib import import_module
-
-    try:
-        return import_module(name)
-    except ImportError:
-        raise MissingError(
-            f"{name} is not installed; the app needs it; install it with: pip install 'ltenet[app]'"
-        ) from None

@@ -1,9 +1,9 @@
-"""A picture on one shape, carried to the other: places in the picture for the corners of both.
+"""A texture carried from one shape to the other: texture coordinates for the corners of both.
 
-The page draws the receiver with the giver's own picture, so the detail is that of the picture and
-not that of the mesh: each point of the receiver lies somewhere in a triangle of the giver, which
-says where in the picture. Triangles of the receiver whose corners lie on either side of a seam
-would show everything that the picture holds between; they get the colours of their corners.
+The page draws the receiver with the giver's own picture, so the detail is that of the picture, not
+of the mesh: each point of the receiver lies in a triangle of the giver, which has texture
+coordinates. Triangles across a seam would show everything in between; they get the colours of
+their corners instead.
 """
 
 from __future__ import annotations
@@ -19,22 +19,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltenet.correspondence import Correspondence
-from ltenet.rendering import Image
-from ltenet.shape import FloatArray, IntArray, Shape
-from ltenet.transferring.pictures import pillow
+from ltenet.drawing.rendering import Image
+from ltenet.geometry.arrays import FloatArray, IntArray
+from ltenet.io.pictures import pillow
+from ltenet.io.textures import TexturedMesh, read_textured
+from ltenet.shape import Shape
 from ltenet.transferring.surface import Surface
-from ltenet.transferring.textured import TexturedMesh, read_textured
 from ltenet.viewer.packing import UnsignedArray, quantize
 
-#: Longest side of a picture in the page, in pixels, most pictures, and their quality as JPEG.
+#: Longest side of a picture in pixels, most pictures, and JPEG quality.
 LONGEST_SIDE = 1024
 MOST_PICTURES = 8
 _QUALITY = 85
-#: How much more an edge may stretch in the picture than the triangles around before it is a seam,
-#: and the share of the picture that is always allowed.
+#: An edge is a seam if it stretches this much more in the picture than the triangles around it,
+#: beyond a share of the picture that is always allowed.
 _STRETCH = 4.0
 _ALLOWED = 0.01
-#: Share of the diameter within which target points take the place of one that is matched.
+#: Gaps of the inverse map are filled from this far, as a share of the diameter.
 _FILL = 0.03
 
 logger = logging.getLogger(__name__)
@@ -44,12 +45,12 @@ Side = Literal["source", "target"]
 
 @dataclass(frozen=True)
 class Texture:
-    """What the page needs to draw a picture on both shapes.
+    """Data of the page for a texture on both shapes.
 
     Attributes
     ----------
     description
-        Which shape gave it, the box of the places, side and number of the pictures.
+        The giver, the box of the texture coordinates, side and number of the pictures.
     arrays
         For each side `texture_colors` (N, 3), and for meshes, by corner, `corner_points` (U,),
         `corner_faces` (3 F,), `corner_uv` (U, 2), `corner_layer` (U,): 0 for none; then the
@@ -61,7 +62,7 @@ class Texture:
 
 
 class _Painted:
-    """One side: the colour of each point, and where each corner lies in which picture."""
+    """One side: the colour of each point, and texture coordinates and picture of each corner."""
 
     def __init__(
         self, shape: Shape, colors: FloatArray, uv: FloatArray, layers: IntArray | None
@@ -76,7 +77,7 @@ class _Painted:
             return arrays
         steps = quantize(self.uv, low, size).reshape(-1, 2)  # (3 F, 2)
         layers = np.repeat(self.layers, 3)  # (3 F,)
-        steps[layers == 0] = 0  # so that all of them fall together
+        steps[layers == 0] = 0  # so that they are merged
         corners = np.column_stack([self.shape.faces.reshape(-1), steps, layers])  # (3 F, 4)
         unique, faces = np.unique(corners, axis=0, return_inverse=True)  # (U, 4), (3 F,)
         return arrays | {
@@ -88,35 +89,33 @@ class _Painted:
 
 
 def texture_of(path: str | os.PathLike[str]) -> TexturedMesh | None:
-    """Read a shape's picture; a report does not fail for want of one, so trouble is a warning."""
+    """Read a textured mesh; failures are warnings, as a report can do without a texture."""
     try:
         mesh = read_textured(path)
     except MemoryError:
         raise
-    except Exception as error:  # readers of pictures raise whatever the bytes lead them to
+    except Exception as error:  # readers of pictures raise many kinds for damaged bytes
         logger.warning("the texture is left out: %s", error)
         return None
     return mesh if mesh is not None and usable(mesh) else None
 
 
 def usable(mesh: TexturedMesh) -> bool:
-    """Whether some triangle has a picture, and all places in it are finite."""
+    """Whether a triangle has a picture and all texture coordinates are finite."""
     return bool((mesh.painted >= 0).any() and np.isfinite(mesh.uv).all())
 
 
 def build_texture(
     source: Shape, target: Shape, correspondence: Correspondence, mesh: TexturedMesh, giver: Side
 ) -> Texture:
-    """Carry the picture of one shape to the other.
+    """Carry the texture of one shape of a map to the other.
 
     Parameters
     ----------
-    source, target
-        The shapes that the map belongs to.
-    correspondence
-        The map.
+    source, target, correspondence
+        The shapes and the map between them.
     mesh
-        One of the two with its picture.
+        The shape with the texture.
     giver
         Which of the two it is.
     """
@@ -153,12 +152,12 @@ def _own(mesh: TexturedMesh) -> _Painted:
 
 
 def _layers(mesh: TexturedMesh) -> IntArray:
-    """(F,) number of the picture from 1; 0 for none, and for more pictures than the page shows."""
+    """(F,) picture of each triangle from 1; 0 for none or beyond `MOST_PICTURES`."""
     return np.where(mesh.painted < MOST_PICTURES, mesh.painted + 1, 0)
 
 
 def _carried(mesh: TexturedMesh, receiver: Shape, places: FloatArray) -> _Painted:
-    """Paint the receiver, whose points lie at (N, 3) places of the giver, NaN where unknown."""
+    """Paint the receiver, whose points lie at (N, 3) positions on the giver, NaN if unknown."""
     known = np.flatnonzero(np.isfinite(places).all(axis=1))
     nearest = Surface(mesh.shape).nearest(places[known])
     count = len(receiver)
@@ -186,17 +185,17 @@ def _carried(mesh: TexturedMesh, receiver: Shape, places: FloatArray) -> _Painte
 
 
 def _stretches(mesh: TexturedMesh) -> FloatArray:
-    """(F,) largest length of an edge in the picture over its length in space."""
+    """(F,) largest ratio of an edge's lengths in the picture and in space."""
     assert mesh.shape.faces is not None
     points, uv = mesh.shape.points[mesh.shape.faces], mesh.uv[mesh.corners]  # (F, 3, 3), (F, 3, 2)
     edges = [np.linalg.norm(np.roll(at, 1, axis=1) - at, axis=2) for at in (uv, points)]  # (F, 3)
     stretches: FloatArray = (edges[0] / np.maximum(edges[1], 1e-300)).max(axis=1)
-    # A triangle that is a line in space says nothing about its neighbourhood.
+    # Degenerate triangles say nothing about their neighbourhood.
     return np.minimum(stretches, 10 * float(np.median(stretches)))
 
 
 def _strip(pictures: Sequence[Image]) -> tuple[int, bytes]:
-    """All pictures as squares of one side, above each other, as JPEG."""
+    """All pictures, resized to squares and stacked, as one JPEG."""
     module = pillow()
     longest = max(max(picture.shape[:2]) for picture in pictures)
     side = min(LONGEST_SIDE, longest)

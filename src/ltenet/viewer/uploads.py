@@ -1,8 +1,7 @@
-"""Files from the browser, looked at before anything parses them: kind, size, what they declare."""
+"""Checks of uploaded files before anything parses them: kind, size, declared counts."""
 
 from __future__ import annotations
 
-import json
 import re
 import struct
 import zipfile
@@ -12,26 +11,27 @@ import numpy as np
 
 from ltenet.errors import InputError
 from ltenet.io import LOADERS
+from ltenet.io.formats.documents import parse_json
 
-#: Largest file, most points, and most that an archive may unpack to.
+#: Most bytes of a file, most points, and most bytes of an unpacked archive.
 BYTE_LIMIT = 256 * 2**20
 POINT_LIMIT = 1_000_000
 UNPACKED_LIMIT = 2 * 2**30
 
 _LONGEST_NAME = 120
 _HEADER = 64 * 2**10
-#: What files of a kind begin with.
+#: First bytes by suffix.
 _BEGINNINGS = {".ply": b"ply", ".glb": b"glTF", ".npy": b"\x93NUMPY", ".npz": b"PK"}
 _TEXT = (".obj", ".off", ".xyz", ".txt", ".csv", ".gltf")
 
 
 def checked_suffix(name: str) -> str:
-    """Suffix of an uploaded file's name, if it is one that can be read."""
+    """Suffix of an uploaded file's name, if it can be read."""
     suffix = PurePosixPath(name.replace("\\", "/")).suffix.lower()
     if suffix not in LOADERS:
         raise InputError(
-            f"'{suffix}' is not a known suffix; one of {', '.join(LOADERS)} is needed; "
-            "convert the file first"
+            f"got a file with the suffix '{suffix}', expected one of {', '.join(LOADERS)}; try "
+            "converting it"
         )
     return suffix
 
@@ -44,33 +44,33 @@ def display_name(name: str) -> str:
 
 
 def check_beginning(path: Path) -> None:
-    """Refuse a file by its size and first bytes: of another kind, or declaring too much.
+    """Reject a file by its size, first bytes and declared counts.
 
-    Cheap, whatever the file holds; what needs a closer look is `check_content`.
+    Cheap for any content; `check_content` looks closer.
 
     Parameters
     ----------
     path
-        The uploaded file, with a suffix that `checked_suffix` let pass.
+        The uploaded file, with a suffix that passed `checked_suffix`.
 
     Raises
     ------
     InputError
-        If the file is empty, too large, or of another kind, or cannot hold what it declares.
+        If the file is empty, too large, of another kind, or smaller than it declares.
     """
     suffix, size = path.suffix, path.stat().st_size
     if not 0 < size <= BYTE_LIMIT:
         raise InputError(
-            f"a file of {size:,} bytes came; 1 to {BYTE_LIMIT:,} are allowed; "
-            "reduce the shape, or match it with `ltenet match`"
+            f"got a file of {size:,} bytes, expected 1 to {BYTE_LIMIT:,}; try fewer points, or "
+            "`ltenet match`"
         )
     with path.open("rb") as stream:
         head = stream.read(_HEADER)
     beginning = _BEGINNINGS.get(suffix)
     if (beginning and not head.startswith(beginning)) or (suffix in _TEXT and b"\0" in head):
         raise InputError(
-            f"the content is not that of a {suffix} file; content and suffix must agree; "
-            "rename the file, or export it again"
+            f"got content that is not that of a {suffix} file, expected content that fits the "
+            "suffix; try renaming the file, or exporting it again"
         )
     if suffix == ".ply":
         declared = [int(count) for count in re.findall(rb"^element \w+ (\d{1,18})", head, re.M)]
@@ -80,9 +80,9 @@ def check_beginning(path: Path) -> None:
 
 
 def check_content(path: Path) -> None:
-    """Refuse an archive that unpacks to too much, and a scene that refers to other files.
+    """Reject archives that unpack to too much, and scenes that refer to other files.
 
-    Lists of either may be long themselves, so this is for the worker, whose memory is limited.
+    Their tables may be large, too, so this runs in the worker, whose memory is limited.
     """
     if path.suffix == ".npz":
         _check_archive(path)
@@ -91,11 +91,11 @@ def check_content(path: Path) -> None:
 
 
 def _limit(declared: int, size: int) -> None:
-    """No format takes less than a byte for an element."""
+    """Every format takes at least one byte per element."""
     if declared > size:
         raise InputError(
-            f"the header promises {declared:,} elements in {size:,} bytes; it cannot hold them; "
-            "the file is damaged: export it again"
+            f"got a header that declares {declared:,} elements in {size:,} bytes, expected no more "
+            "than fit; try exporting the file again"
         )
 
 
@@ -109,14 +109,13 @@ def _declared_by_npy(path: Path) -> int:
                 else np.lib.format.read_array_header_2_0
             )
             shape, _, kind = read(stream)
-    except Exception as error:  # numpy raises whatever the bytes lead it to
+    except Exception as error:  # numpy raises many kinds for damaged bytes
         raise InputError(
-            f"not a readable .npy file ({error}); an array of numbers is needed; "
-            "write it again with numpy.save"
+            f"got an unreadable .npy file ({error}), expected an array of numbers; try numpy.save"
         ) from None
     if kind.hasobject:
         raise InputError(
-            "the array holds Python objects; plain numbers are needed; convert it to floats"
+            "got an array of Python objects, expected plain numbers; try converting it to floats"
         )
     return int(np.prod([int(side) for side in shape], dtype=object))
 
@@ -127,33 +126,32 @@ def _check_archive(path: Path) -> None:
             entries = archive.infolist()
     except zipfile.BadZipFile as error:
         raise InputError(
-            f"not a readable .npz file ({error}); an archive of arrays is needed; "
-            "write it again with numpy.savez"
+            f"got an unreadable .npz file ({error}), expected an archive of arrays; try numpy.savez"
         ) from None
     unpacked = sum(entry.file_size for entry in entries)
     if len(entries) > 64 or unpacked > UNPACKED_LIMIT:
         raise InputError(
-            f"an archive of {len(entries)} arrays and {unpacked:,} bytes came; at most 64 and "
-            f"{UNPACKED_LIMIT:,} are allowed; save points and faces alone"
+            f"got an archive of {len(entries)} arrays and {unpacked:,} bytes, expected at most 64 "
+            f"and {UNPACKED_LIMIT:,}; try saving points and faces alone"
         )
 
 
 def _check_references(path: Path) -> None:
-    """Refuse scenes that would make the reader open other files."""
+    """Reject scenes that refer to other files."""
     content = path.read_bytes()
     if path.suffix == ".glb":
         length = struct.unpack_from("<I", content, 12)[0] if len(content) >= 20 else 0
         content = content[20 : 20 + length]
     try:
-        scene = json.loads(content)
+        scene = parse_json(content.decode("utf-8-sig"), path)
         parts = [*scene.get("buffers", ()), *scene.get("images", ())]
         links = [part["uri"] for part in parts if "uri" in part]
     except (ValueError, AttributeError, TypeError):
         raise InputError(
-            "the scene's description cannot be read; valid glTF is needed; export it again"
+            "got an unreadable scene description, expected valid glTF; try exporting it again"
         ) from None
     if any(not str(link).startswith("data:") for link in links):
         raise InputError(
-            "the scene refers to other files; one that holds everything is needed; "
-            "export it as .glb"
+            "got a scene that refers to other files, expected one that holds everything; try "
+            "exporting it as .glb"
         )

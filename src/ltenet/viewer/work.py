@@ -1,4 +1,4 @@
-"""What the app's worker process does: read two files, match them, write what the page shows."""
+"""The app's worker process: read two files, match them, write what the page shows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 from ltenet.correspondence import Correspondence
 from ltenet.errors import InputError, LTENetError
 from ltenet.io import load, save
+from ltenet.io.textures import TexturedMesh
 from ltenet.shape import Shape
-from ltenet.transferring.textured import TexturedMesh
 from ltenet.viewer.colors import color_frame, position_colors
 from ltenet.viewer.limits import limit_memory, ran_out_of_memory
 from ltenet.viewer.page import inert_json, report_html
@@ -21,12 +21,12 @@ from ltenet.viewer.report import scene_of, shape_of
 from ltenet.viewer.textures import texture_of
 from ltenet.viewer.uploads import POINT_LIMIT, check_beginning, check_content
 
-#: Points of each shape that are embedded: the longer it may take, the more.
+#: Points of each shape that are embedded, by effort.
 EFFORTS = {"fine": 4096, "quick": 1024}
 
 Tell = Callable[[str, float], None]
 
-#: What a finished job offers, by name, and what the browser calls it when it saves it.
+#: Files that a finished job offers, with their titles on the page.
 DOWNLOADS = {
     "map.npz": "Map with everything (.npz)",
     "map.txt": "Map as numbers (.txt)",
@@ -48,7 +48,7 @@ class Order:
     source, target
         The uploaded files.
     source_name, target_name
-        What to call them.
+        Their names on the page.
     model
         Weights, or "auto".
     effort
@@ -67,13 +67,13 @@ class Order:
 
 
 def serve_orders(connection: Connection, memory: int) -> None:
-    """Work off orders that come through the pipe until it is closed; the process's main function.
+    """Process orders from the pipe until it closes; main function of the worker process.
 
     Answers are ("stage", name, share), and at the end ("done",), ("failed", message) or, where the
     process had better be replaced, ("exhausted", message). `memory` is what it may take, in bytes.
     """
     limit_memory(memory)
-    import torch  # noqa: F401 - read while nobody waits for it
+    import torch  # noqa: F401 - loaded before the first order arrives
 
     connection.send(("ready",))
     while True:
@@ -90,20 +90,24 @@ def serve_orders(connection: Connection, memory: int) -> None:
             if ran_out_of_memory(error):
                 answer = (
                     "exhausted",
-                    f"more than {memory / 2**30:.1f} GB of memory would be taken, the most that "
-                    "the app allows itself here; smaller shapes are needed; reduce them first",
+                    f"got a pair that takes more than {memory / 2**30:.1f} GB of memory, expected "
+                    "less, the limit of the app on this machine; try fewer points",
                 )
             elif isinstance(error, LTENetError):
                 answer = ("failed", str(error))
             else:
                 logger.exception("the app's worker")
                 answer = ("failed", f"unexpected {type(error).__name__}: {error}")
-        connection.send(answer)
+        try:
+            connection.send(answer)
+        except OSError:  # the app was killed
+            return
 
 
 def work(order: Order, tell: Tell) -> None:
     """Match one pair and write the results."""
-    from ltenet.matching import MatchConfig, Matcher
+    from ltenet.matching.config import MatchConfig
+    from ltenet.matching.matcher import Matcher
 
     tell("read", 0.0)
     source = _read(order.source, order.source_name)
@@ -122,7 +126,7 @@ def write_results(
     folder: Path,
     tell: Tell,
 ) -> None:
-    """Write the scene and `DOWNLOADS`; the wrapped mesh only where the map allows it."""
+    """Write the scene and `DOWNLOADS`; the wrapped mesh only if the map allows it."""
     from ltenet.transferring.transfer import transfer
 
     tell("write", 0.0)
@@ -158,14 +162,14 @@ def _read(path: Path, name: str) -> Shape | TexturedMesh:
     try:
         shape = load(path)
     except InputError as error:
-        # The browser's user knows the file by its own name, not by ours.
+        # The user knows the file by its original name.
         raise InputError(str(error).replace(str(path), name).replace(path.stem, name)) from None
     if len(shape) > POINT_LIMIT:
         raise InputError(
-            f"{name}: {len(shape):,} points came; at most {POINT_LIMIT:,} are allowed here; "
-            "reduce the shape, or match it with `ltenet match`"
+            f"{name}: got {len(shape):,} points, expected at most {POINT_LIMIT:,} here; try fewer "
+            "points, or `ltenet match`"
         )
-    # An .obj would have us open the files that it names.
+    # An .obj refers to other files, which must not be opened.
     mesh = texture_of(path) if path.suffix in (".glb", ".gltf") else None
     named = replace(shape, name=name)
     return named if mesh is None else replace(mesh, shape=named)

@@ -1,6 +1,6 @@
-"""The three evaluation archives: `tosca.npz`, `shrec19.npz` and `faust.npz`.
+"""The evaluation archives `tosca.npz`, `shrec19.npz`, `faust.npz`, `faust_r.npz`, `shrec07.npz`.
 
-Each holds one benchmark as plain arrays, 0-based, as its keys say. They are read at once.
+Each holds one benchmark as plain arrays, 0-based, and is read at once.
 """
 
 from __future__ import annotations
@@ -10,11 +10,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ltenet.data.mesh_set import LandmarkSet, ListedSet, all_pairs, random_pairs
 from ltenet.data.readers.common import canonical_matrix, checked_index, ordered_pairs
+from ltenet.data.readers.shrec07 import PAIRS_PER_CLASS, swapping
 from ltenet.data.shapeset import GroundTruth, ShapeSet, identity_truth
-from ltenet.formats.arrays import read_archive
-from ltenet.formats.text import failure
-from ltenet.shape import FloatArray, IntArray, Shape
+from ltenet.errors import InputError
+from ltenet.geometry.arrays import FloatArray, IntArray
+from ltenet.io.formats.arrays import read_archive
+from ltenet.io.formats.text import failure
+from ltenet.shape import Shape
 
 
 class ToscaArchive(ShapeSet):
@@ -121,6 +125,82 @@ class FaustArchive(ShapeSet):
         return identity_truth(self._vertices.shape[1])
 
 
+class FaustRemeshArchive(ListedSet):
+    """The 100 remeshes of FAUST with about 5,000 vertices, each with its own triangulation.
+
+    Keys: `verts`, `vert_offsets`, `faces`, `face_offsets`, `names`, `common` (S, R), row r of which
+    names the same point on every shape, and `mirror` (S, R), the same on the other side. Tested on
+    all ordered pairs of 80 to 99, each shape with itself too.
+    """
+
+    def __init__(self, path: Path) -> None:
+        arrays = _Arrays(path)
+        self.name = "faust_r"
+        self.names = tuple(arrays.texts("names"))
+        count = len(self.names)
+        self.categories = ("human",) * count
+        self._meshes = arrays.meshes(count)
+        self._common = arrays.vertices("common", self._meshes)
+        self._mirror = arrays.vertices("mirror", self._meshes)
+        self.pairs = all_pairs(np.arange(min(80, count - 1), count))
+
+    def shape(self, index: int) -> Shape:
+        """Remesh of a registration."""
+        points, faces = self._meshes[checked_index(self, index)]
+        return Shape(points=points, faces=faces, name=self.names[index])
+
+    def listed(self, source: int, target: int) -> GroundTruth:
+        """Rows of `common`."""
+        return GroundTruth(self._common[source], self._common[target])
+
+    def mirrored(self, source: int, target: int) -> IntArray | None:
+        """Rows of `mirror` on the target."""
+        mirrored: IntArray = self._mirror[target]
+        return mirrored
+
+
+class Shrec07Archive(LandmarkSet):
+    """Six classes of SHREC'07, 20 shapes each, with landmarks; see `readers.shrec07`.
+
+    Keys: `verts`, `vert_offsets`, `faces`, `face_offsets`, `landmarks`, `landmark_offsets`,
+    `class_ids`, `class_names` ("number:name"), `ids`, `symmetric` (rows class, landmark, landmark).
+    """
+
+    def __init__(self, path: Path) -> None:
+        arrays = _Arrays(path)
+        self.name = "shrec07"
+        numbers = arrays.whole("ids", (-1,))
+        self.names = tuple(str(number) for number in numbers)
+        count = len(self.names)
+        named = dict(text.split(":", 1) for text in arrays.texts("class_names") if ":" in text)
+        self._classes = arrays.whole("class_ids", (count,))
+        self.categories = tuple(named.get(str(number), str(number)) for number in self._classes)
+        self._meshes = arrays.meshes(count)
+        offsets = arrays.offsets("landmark_offsets", count)
+        landmarks = np.maximum(arrays.whole("landmarks", (int(offsets[-1]),)), -1)
+        self._landmarks = [landmarks[offsets[i] : offsets[i + 1]] for i in range(count)]
+        for own, mesh in zip(self._landmarks, self._meshes, strict=True):
+            if own.max(initial=-1) >= len(mesh[0]):
+                raise arrays.damaged(f"landmark {own.max()} of a mesh of {len(mesh[0])} vertices")
+        self._symmetric = arrays.whole("symmetric", (-1, 3))
+        self.pairs = random_pairs(self.categories, PAIRS_PER_CLASS)
+
+    def shape(self, index: int) -> Shape:
+        """Mesh as it comes: any position, size and direction."""
+        points, faces = self._meshes[checked_index(self, index)]
+        return Shape(points=points, faces=faces, name=self.names[index])
+
+    def landmarks(self, index: int) -> IntArray:
+        """(L,) vertices of the landmarks, -1 where one is missing."""
+        return self._landmarks[checked_index(self, index)]
+
+    def swapped(self, index: int) -> IntArray:
+        """(L,) landmarks on the other side."""
+        own = self._symmetric[self._symmetric[:, 0] == self._classes[index], 1:]
+        pairs = tuple((int(one), int(two)) for one, two in own)
+        return swapping(pairs, len(self.landmarks(index)))
+
+
 class _Arrays:
     """Arrays of an archive, checked as they are taken out."""
 
@@ -140,13 +220,43 @@ class _Arrays:
     def pairs(self, count: int) -> IntArray:
         pairs = self.whole("pairs", (-1, 2))
         if pairs.size and (pairs.min() < 0 or pairs.max() >= count):
-            raise failure(
-                self.path,
-                None,
-                f"pairs name shapes {pairs.min()} to {pairs.max()}, there are 0 to {count - 1}",
-                "the archive is damaged: copy it again",
-            )
+            raise self.damaged(f"pairs of shapes {pairs.min()} to {pairs.max()}, of {count}")
         return pairs
+
+    def offsets(self, key: str, count: int) -> IntArray:
+        offsets = self.whole(key, (count + 1,))
+        if offsets[0] != 0 or (np.diff(offsets) < 0).any():
+            raise self.damaged(f"'{key}' that does not rise from 0")
+        return offsets
+
+    def meshes(self, count: int) -> list[tuple[FloatArray, IntArray]]:
+        """Vertices and faces of each of `count` shapes."""
+        starts, face_starts = (self.offsets(f"{k}_offsets", count) for k in ("vert", "face"))
+        points = self.real("verts", (int(starts[-1]), 3))
+        faces = self.whole("faces", (int(face_starts[-1]), 3))
+        found = []
+        for i in range(count):
+            own = faces[face_starts[i] : face_starts[i + 1]]
+            if own.min(initial=0) < 0 or own.max(initial=-1) >= starts[i + 1] - starts[i]:
+                raise self.damaged(f"faces of mesh {i} beyond its vertices")
+            found.append((points[starts[i] : starts[i + 1]], own))
+        return found
+
+    def vertices(self, key: str, meshes: list[tuple[FloatArray, IntArray]]) -> IntArray:
+        """(S, R) vertices of the shapes, checked against their sizes."""
+        rows = self.whole(key, (len(meshes), -1))
+        sizes = np.array([len(points) for points, _ in meshes])
+        if rows.size and (rows.min() < 0 or (rows.max(axis=1) >= sizes).any()):
+            raise self.damaged(f"vertices in '{key}' that no mesh has")
+        return rows
+
+    def damaged(self, got: str) -> InputError:
+        return failure(
+            self.path,
+            None,
+            f"got {got}, expected arrays that fit each other",
+            "try copying the archive again",
+        )
 
     def _take(self, key: str, shape: tuple[int, ...], kinds: str) -> NDArray[np.generic]:
         """Return the array; -1 in `shape` stands for any length."""
@@ -158,12 +268,12 @@ class _Arrays:
             and all(want in (-1, has) for want, has in zip(shape, array.shape, strict=True))
         )
         if array is None or not fits:
-            came = "nothing" if array is None else f"{array.dtype} of shape {array.shape}"
+            got = "nothing" if array is None else f"{array.dtype} of shape {array.shape}"
             raise failure(
                 self.path,
                 None,
-                f"{came} came as '{key}', shape {shape} is needed (-1: any)",
-                "the archive is damaged or holds something else: copy it again",
+                f"got {got} as '{key}', expected shape {shape} (-1: any)",
+                "try copying the archive again",
             )
         return array
 

@@ -13,7 +13,8 @@ import numpy as np
 from ltenet import io
 from ltenet.data.shapeset import GroundTruth, ShapeSet, identity_truth
 from ltenet.errors import InputError, MissingError
-from ltenet.shape import FloatArray, IntArray, Shape
+from ltenet.geometry.arrays import FloatArray, IntArray
+from ltenet.shape import Shape
 
 logger = logging.getLogger(__name__)
 
@@ -108,9 +109,9 @@ def shared_numbering(shapes: ShapeSet, source: int, target: int) -> GroundTruth:
     first, second = shapes.shape(source), shapes.shape(target)
     if len(first) != len(second):
         raise InputError(
-            f"{shapes.names[source]} has {len(first)} vertices and {shapes.names[target]} has "
-            f"{len(second)}; a shared numbering needs equal counts; check that no program merged "
-            "or removed vertices"
+            f"got {len(first)} vertices in {shapes.names[source]} and {len(second)} in "
+            f"{shapes.names[target]}, expected equal counts for a shared numbering; try files in "
+            "which no program merged or removed vertices"
         )
     return identity_truth(len(first))
 
@@ -132,8 +133,8 @@ def through_template(source: IntArray, target: IntArray, *, label: str) -> Groun
     """
     if len(source) != len(target):
         raise InputError(
-            f"{label}: the correspondences have {len(source)} and {len(target)} entries; one per "
-            "vertex of a common template is needed; check that both belong to the same set"
+            f"{label}: got correspondences with {len(source)} and {len(target)} entries, expected "
+            "one per vertex of a common template; try files of the same set"
         )
     known = np.flatnonzero((source >= 0) & (target >= 0))  # (P,)
     _, first = np.unique(source[known], return_index=True)
@@ -152,8 +153,7 @@ def checked_index(shapes: ShapeSet, index: int) -> int:
     """Return the index if the set has such a shape."""
     if not 0 <= index < len(shapes):
         raise InputError(
-            f"{shapes.name}: shape {index} was asked for; there are 0 to {len(shapes) - 1}; "
-            "look at the names of the set"
+            f"{shapes.name}: got shape {index}, expected 0 to {len(shapes) - 1}; try one of these"
         )
     return index
 
@@ -220,6 +220,6 @@ def existing(name: str, path: Path, needed: str) -> Path:
 def missing(name: str, path: Path, needed: str) -> MissingError:
     """Return the error of a set whose data are not there."""
     return MissingError(
-        f"{name}: {path} does not hold its data; {needed} is needed; "
-        "get the data from the authors of the set and name the folder"
+        f"{name}: got {path} without its data, expected {needed}; try getting the data from the "
+        "authors of the set and naming its folder"
     )

@@ -33,8 +33,8 @@ from ltenet.data.readers.common import (
 from ltenet.data.readers.manifest import MANIFEST_SUFFIXES, read_manifest
 from ltenet.data.readers.remeshed import vts_files
 from ltenet.data.shapeset import GroundTruth, ShapeSet
-from ltenet.maps import read_map
-from ltenet.shape import IntArray
+from ltenet.geometry.arrays import IntArray
+from ltenet.io.maps import read_map
 
 #: Whether vertices of one number correspond ("shared") or nothing is known of them ("own").
 Numbering = Literal["shared", "own"]

@@ -22,16 +22,13 @@ or `source,target` with any of `map`, `index_base` (one pair per line, by the fi
 
 from __future__ import annotations
 
-import csv
-import importlib
-import io as streams
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ltenet.errors import InputError, MissingError
-from ltenet.formats.text import failure, read_bytes
+from ltenet.io.formats.documents import DOCUMENT_LIMIT, parse_json, parse_toml
+from ltenet.io.formats.tables import csv_rows
+from ltenet.io.formats.text import failure, read_text, shown
 
 MANIFEST_SUFFIXES = (".json", ".toml", ".csv")
 
@@ -69,21 +66,21 @@ def read_manifest(path: Path) -> Manifest:
     unknown = sorted(set(content) - {"name", "numbering", "shapes", "pairs"})
     numbering = content.get("numbering", "own")
     if unknown or numbering not in ("shared", "own"):
-        what = f"the key '{unknown[0]}'" if unknown else f"the numbering '{numbering}'"
+        what = f"the key {shown(unknown[0])}" if unknown else f"numbering {shown(str(numbering))}"
         raise failure(
             path,
             None,
-            f"{what} came, the keys are name, numbering (shared or own), shapes and pairs",
-            "correct it or remove it",
+            f"got {what}, expected name, numbering (shared or own), shapes and pairs",
+            "try correcting or removing it",
         )
     entries = _list(path, content, "shapes")
     shapes = [_shape(path, place, entry) for place, entry in enumerate(entries, start=1)]
     if not shapes:
-        raise failure(path, None, "no shapes came, a list of at least one is needed", "add them")
+        raise failure(path, None, "got no shapes, expected at least one", "try adding them")
     names = {entry.name for entry in shapes}
     if len(names) < len(shapes):
         raise failure(
-            path, None, "two shapes have the same name, each needs its own", "add 'name' to them"
+            path, None, "got two shapes of one name, expected one each", "try adding 'name' to them"
         )
     pairs = [
         _pair(path, place, entry, names)
@@ -93,54 +90,48 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def _content(path: Path) -> dict[str, Any]:
-    data = read_bytes(path)
-    try:
-        text = data.decode("utf-8-sig")
-        if path.suffix.lower() == ".csv":
-            return _csv_content(path, text)
-        content = json.loads(text) if path.suffix.lower() == ".json" else _toml(path, text)
-    except InputError:
-        raise
-    except ValueError as error:  # of json, tomllib and the decoder alike
-        raise failure(
-            path, getattr(error, "lineno", None), f"not readable ({error})", "correct this place"
-        ) from None
+    text = read_text(path, limit=DOCUMENT_LIMIT)
+    suffix = path.suffix.lower()
+    if suffix == ".csv":
+        return _csv_content(path, text)
+    content = parse_json(text, path) if suffix == ".json" else parse_toml(text, path)
     if not isinstance(content, dict):
         raise failure(
-            path, None, "a list came, an object with the key 'shapes' is needed", "wrap it in one"
+            path,
+            None,
+            "got a list, expected an object with the key 'shapes'",
+            "try wrapping it in one",
         )
     return content
 
 
-def _toml(path: Path, text: str) -> Any:
-    try:
-        toml = importlib.import_module("tomllib")
-    except ImportError:
-        raise MissingError(
-            f"{path}: this Python cannot read TOML; Python 3.11 or newer is needed; "
-            "write the manifest as JSON"
-        ) from None
-    return toml.loads(text)
-
-
 def _csv_content(path: Path, text: str) -> dict[str, Any]:
-    rows = list(csv.DictReader(streams.StringIO(text), skipinitialspace=True))
-    header = set(rows[0]) if rows else set()
-    for number, row in enumerate(rows, start=2):
-        if None in row or None in row.values():
+    rows = list(csv_rows(path, text))
+    header = rows[0][1] if rows else []
+    for number, cells in rows[1:]:
+        if len(cells) != len(header):
             raise failure(
-                path, number, "the line has another number of columns than the header", "correct it"
+                path,
+                number,
+                f"got {len(cells)} columns, expected the {len(header)} of the header",
+                "try correcting this line",
             )
-    entries = [{key: value for key, value in row.items() if value} for row in rows]
+    entries = [
+        {key: cell for key, cell in zip(header, cells, strict=True) if cell}
+        for _, cells in rows[1:]
+    ]
     if "file" in header:
         return {"shapes": entries}
-    if {"source", "target"} <= header:
+    if {"source", "target"} <= set(header):
         files = dict.fromkeys(
             entry[end] for entry in entries for end in ("source", "target") if end in entry
         )
         return {"shapes": [{"file": file, "name": file} for file in files], "pairs": entries}
     raise failure(
-        path, 1, "the header has neither 'file' nor 'source' and 'target'", "name the columns"
+        path,
+        1,
+        "got a header without these columns, expected 'file', or 'source' and 'target'",
+        "try naming the columns",
     )
 
 
@@ -148,7 +139,10 @@ def _list(path: Path, content: Mapping[str, Any], key: str) -> list[Any]:
     entries = content.get(key, [])
     if not isinstance(entries, list):
         raise failure(
-            path, None, f"'{key}' is a {type(entries).__name__}, a list is needed", "use brackets"
+            path,
+            None,
+            f"got '{key}' as {type(entries).__name__}, expected a list",
+            "try brackets around it",
         )
     return entries
 
@@ -161,9 +155,9 @@ def _shape(path: Path, place: int, entry: Any) -> ShapeEntry:
         raise failure(
             path,
             None,
-            f"shape {place} is {entry!r}, a file or an object of file, name, category and vts is "
-            "needed",
-            "correct it",
+            f"got {shown(str(entry))} as shape {place}, expected a file, or an object of file, "
+            "name, category and vts",
+            "try correcting it",
         )
     file = _file(path, entry["file"])
     vts = _file(path, entry["vts"]) if "vts" in entry else None
@@ -179,22 +173,25 @@ def _pair(path: Path, place: int, entry: Any, names: set[str]) -> PairEntry:
         raise failure(
             path,
             None,
-            f"pair {place} is {entry!r}, two names or an object of source, target, map and "
-            "index_base is needed",
-            "correct it",
+            f"got {shown(str(entry))} as pair {place}, expected two names, or an object of "
+            "source, target, map and index_base",
+            "try correcting it",
         )
     for end in ("source", "target"):
-        if entry[end] not in names:
+        if not isinstance(entry[end], str) or entry[end] not in names:
             raise failure(
                 path,
                 None,
-                f"pair {place} names {entry[end]!r}, which is none of the shapes",
-                "add it to 'shapes' or correct the name",
+                f"got {shown(str(entry[end]))} in pair {place}, expected the name of a shape",
+                "try adding it to 'shapes', or correcting the name",
             )
     base = entry.get("index_base")
-    if base is not None and str(base) not in ("0", "1"):
+    if base is not None and str(base)[:9] not in ("0", "1"):
         raise failure(
-            path, None, f"pair {place} has index_base {base!r}, 0 or 1 is needed", "correct it"
+            path,
+            None,
+            f"got index_base {shown(str(base))} in pair {place}, expected 0 or 1",
+            "try correcting it",
         )
     file = _file(path, entry["map"]) if "map" in entry else None
     return PairEntry(entry["source"], entry["target"], file, None if base is None else int(base))
@@ -202,8 +199,15 @@ def _pair(path: Path, place: int, entry: Any, names: set[str]) -> PairEntry:
 
 def _file(manifest: Path, name: Any) -> Path:
     file = manifest.parent / str(name)
-    if not file.is_file():
+    try:
+        there = file.is_file()
+    except (OSError, ValueError):  # too long, or a null character
+        there = False
+    if not there:
         raise failure(
-            manifest, None, f"it names {name!r}, which is not there", "paths begin at the manifest"
+            manifest,
+            None,
+            f"got {shown(str(name))}, expected a file that exists",
+            "try a path that begins at the folder of the manifest",
         )
     return file

@@ -26,7 +26,7 @@ from ltenet.data.readers.common import (
 )
 from ltenet.data.readers.remeshed import RemeshedSet, vts_files
 from ltenet.data.shapeset import ShapeSet
-from ltenet.shape import IntArray
+from ltenet.geometry.arrays import IntArray
 
 
 def open_faust(path: Path, *, frame: Frame | None = None) -> ShapeSet:

@@ -1,7 +1,7 @@
-"""Remeshed benchmarks: each shape has its own mesh and a `.vts` file to a common template.
+"""Remeshed sets: each shape has its own mesh and a `.vts` file to a common template.
 
 Layout: `off/NAME.off` with `corres/NAME.vts`. Line t of a `.vts` is the vertex, from 1, of this
-shape at template vertex t. Files `NAME.sym.vts` (the mirrored template) are left out.
+shape at template vertex t, 0 for none. `NAME.sym.vts` is the same for the mirrored template.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ltenet.data.readers.common import FileSet, Frame, by_stem, find, through_template
-from ltenet.data.shapeset import GroundTruth
-from ltenet.formats.text import failure
-from ltenet.maps import read_map
-from ltenet.shape import IntArray
+from ltenet.data.readers.common import Frame, by_stem, find
+from ltenet.data.readers.listed_files import ListedFiles, Lists
+from ltenet.geometry.arrays import IntArray
+from ltenet.io.formats.text import failure
 
 
-class RemeshedSet(FileSet):
+class RemeshedSet(ListedFiles):
     """Meshes in one file each, with correspondences to a common template.
 
     Parameters
@@ -37,39 +36,41 @@ class RemeshedSet(FileSet):
         folder: Path,
         files: Sequence[Path],
         *,
-        categories: Sequence[str] | None = None,
-        pairs: IntArray | None = None,
-        frame: Frame = "x y z",
+        categories: Sequence[str],
+        pairs: IntArray,
+        frame: Frame | None = None,
     ) -> None:
-        super().__init__(name, files, categories=categories, pairs=pairs, frame=frame)
-        self._vts = vts_files(folder)
-        lacking = [stem for stem in self.names if stem not in self._vts]
+        vts = vts_files(folder)
+        lacking = [file.stem for file in files if file.stem not in vts]
         if lacking:
             raise failure(
                 folder,
                 None,
-                f"{len(lacking)} of {len(self.names)} meshes have no .vts file, the first is "
-                f"{lacking[0]}, one for each is needed",
-                "unpack the correspondences beside the meshes",
+                f"got no .vts file for {len(lacking)} of {len(files)} meshes, the first is "
+                f"{lacking[0]}, expected one for each",
+                "try unpacking the correspondences beside the meshes",
             )
-        self._template: dict[int, IntArray] = {}
 
-    def truth(self, source: int, target: int) -> GroundTruth | None:
-        """Pairs of vertices at the same template vertex."""
-        return through_template(
-            self._on_template(source),
-            self._on_template(target),
-            label=f"{self.names[source]} and {self.names[target]}",
-        )
+        def lists(shapes: ListedFiles, source: int, target: int) -> Lists:
+            first, second = (
+                shapes.vertices(vts[shapes.names[index]], index) for index in (source, target)
+            )
+            return first, second
 
-    def _on_template(self, index: int) -> IntArray:
-        """(S,) vertex of the shape at each template vertex."""
-        if index not in self._template:
-            file = self._vts[self.names[index]]
-            self._template[index] = read_map(file, size=len(self.shape(index)))
-        return self._template[index]
+        super().__init__(name, files, lists, categories=categories, pairs=pairs, frame=frame)
+        self._mirrored = vts_files(folder, mirrored=True)
+
+    def mirrored(self, source: int, target: int) -> IntArray | None:
+        """Target vertices on the other side, if there are lists of the mirrored template."""
+        file = self._mirrored.get(self.names[target])
+        if file is None:
+            return None
+        first, second = self.lists_of(source, target)
+        mirror = self.vertices(file, target)
+        return mirror[(first >= 0) & (second >= 0)] if len(mirror) == len(second) else None
 
 
-def vts_files(folder: Path) -> dict[str, Path]:
-    """Return the `.vts` files under a folder by stem, those of the mirrored template left out."""
-    return by_stem(file for file in find(folder, (".vts",)) if not file.stem.endswith(".sym"))
+def vts_files(folder: Path, *, mirrored: bool = False) -> dict[str, Path]:
+    """Find `.vts` files by the stem of their mesh: to the template, or to the mirrored one."""
+    files = [file for file in find(folder, (".vts",)) if file.stem.endswith(".sym") == mirrored]
+    return {stem.removesuffix(".sym"): file for stem, file in by_stem(files).items()}

@@ -28,9 +28,10 @@ from ltenet.data.readers.common import (
     no_pairs,
 )
 from ltenet.data.shapeset import GroundTruth, ShapeSet
-from ltenet.formats.text import failure, read_lines, whole_table
-from ltenet.maps import read_map
-from ltenet.shape import IntArray
+from ltenet.geometry.arrays import IntArray
+from ltenet.io.formats.tables import whole_table
+from ltenet.io.formats.text import failure, read_lines
+from ltenet.io.maps import read_map
 
 logger = logging.getLogger(__name__)
 
@@ -105,5 +106,5 @@ def _pair_list(folder: Path) -> IntArray | None:
         return None
     lines = read_lines(files[0])
     if not lines.texts:
-        raise failure(files[0], None, "no pair came, lines 'I,J' are needed", "remove the file")
+        raise failure(files[0], None, "got no pair, expected lines 'I,J'", "try removing the file")
     return whole_table(lines, what="a pair", columns=2)

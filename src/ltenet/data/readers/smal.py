@@ -3,13 +3,13 @@
 The model may not be passed on, so everybody generates the samples; known layouts are
 
 - one array (samples, vertices, 3) as `.npy`, `.npz` (also with `faces` and one of `categories` or
-  `families` per sample), `.h5` or `.pth`;
+  `families` per sample), `.h5` or `.pth`; also DPC's `data_train.pth`, a list of arrays and faces;
 - one mesh per sample, `.ply`, `.obj` or `.off`, e.g. `dataset_cats/cats0.ply`: the letters before
   the number are the category;
 - the remeshed set, `off/*.off` with `corres/*.vts` (one vertex per template vertex, from 1).
 
 The model stands z-up and faces +x, so by default y, z, x become x, y, z; the remeshed set is left
-as it is. Pickles are refused.
+as it is. Pickled objects other than arrays are refused.
 """
 
 from __future__ import annotations

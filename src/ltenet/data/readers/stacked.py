@@ -16,9 +16,12 @@ import numpy as np
 from ltenet.data.readers.common import Frame, canonical_matrix, checked_index, no_pairs
 from ltenet.data.shapeset import GroundTruth, ShapeSet, identity_truth
 from ltenet.errors import InputError, MissingError
-from ltenet.formats.arrays import read_archive, read_array
-from ltenet.formats.text import failure
-from ltenet.shape import IntArray, Shape
+from ltenet.geometry.arrays import IntArray
+from ltenet.io.formats.arrays import Archive, read_archive, read_array
+from ltenet.io.formats.pickled_arrays import read_torch_arrays
+from ltenet.io.formats.text import failure
+from ltenet.io.formats.torch_files import check_records
+from ltenet.shape import Shape
 
 STACK_SUFFIXES = (".npy", ".npz", ".h5", ".hdf5", ".pth", ".pt")
 PICKLE_SUFFIXES = (".pkl", ".pickle")
@@ -105,9 +108,9 @@ def read_stack(path: Path) -> Stack:
         raise failure(
             path,
             None,
-            "a pickle came, which can run any code when it is opened, a plain array is needed",
-            "where you trust it, convert it once: numpy.savez('samples.npz', vertices=V, faces=F) "
-            "with V of shape (samples, vertices, 3)",
+            "got a pickle, which can run any code when it is opened, expected a plain array",
+            "try to convert it once, where you trust it: numpy.savez('samples.npz', vertices=V, "
+            "faces=F) with V of shape (samples, vertices, 3)",
         )
     if suffix == ".npy":
         return _stack(path, {"vertices": read_array(path, mapped=True)})
@@ -115,18 +118,19 @@ def read_stack(path: Path) -> Stack:
         return _stack(path, read_archive(path))
     if suffix in (".h5", ".hdf5"):
         return _stack(path, _h5_arrays(path))
-    return _stack(path, {"vertices": _tensor(path)})
+    return _stack(path, _torch_arrays(path))
 
 
 def _stack(path: Path, arrays: Any) -> Stack:
-    stacks = [key for key in arrays if _is_stack(arrays[key])]
+    described = arrays.header if isinstance(arrays, Archive) else arrays.__getitem__
+    stacks = [key for key in arrays if _is_stack(described(key))]
     if len(stacks) != 1:
-        held = ", ".join(f"{key} {tuple(arrays[key].shape)}" for key in arrays) or "nothing"
+        held = ", ".join(f"{key} {tuple(described(key).shape)}" for key in arrays) or "nothing"
         raise failure(
             path,
             None,
-            f"{held} came, exactly one array of shape (samples, vertices, 3) is needed",
-            "write the vertices of all samples as one array",
+            f"got {held}, expected exactly one array of shape (samples, vertices, 3)",
+            "try to write the vertices of all samples as one array",
         )
     faces = np.asarray(arrays["faces"]) if "faces" in arrays else None
     if faces is not None and (
@@ -135,9 +139,8 @@ def _stack(path: Path, arrays: Any) -> Stack:
         raise failure(
             path,
             None,
-            f"faces of {faces.dtype} and shape {faces.shape} came, whole numbers of (F, 3) are "
-            "needed",
-            "count vertices from 0",
+            f"got faces of {faces.dtype} and shape {faces.shape}, expected (F, 3) whole numbers",
+            "try counting vertices from 0",
         )
     key = next((key for key in _CATEGORY_KEYS if key in arrays), None)
     categories = None if key is None else _texts(np.asarray(arrays[key]).reshape(-1))
@@ -146,8 +149,8 @@ def _stack(path: Path, arrays: Any) -> Stack:
         raise failure(
             path,
             None,
-            f"{len(categories)} {key} came for {len(vertices)} shapes, one for each is needed",
-            "leave them out if they belong to something else",
+            f"got {len(categories)} {key} for {len(vertices)} shapes, expected one for each",
+            "try without them if they belong to something else",
         )
     return Stack(vertices, None if faces is None else faces.astype(np.int64), categories)
 
@@ -166,39 +169,45 @@ def _h5_arrays(path: Path) -> dict[str, Any]:
         h5py = importlib.import_module("h5py")
     except ImportError:
         raise MissingError(
-            f"{path}: h5py is not installed; it is needed to read HDF5; pip install h5py"
+            f"{path}: got no package h5py, expected it to read HDF5; try: pip install h5py"
         ) from None
     try:
         file = h5py.File(path, "r")
         return {key: file[key] for key in file if isinstance(file[key], h5py.Dataset)}
     except OSError as error:
         raise failure(
-            path, None, f"not a readable HDF5 file ({error})", "copy or export it again"
+            path, None, f"got {error}, expected HDF5", "try to copy or export it again"
         ) from None
 
 
-def _tensor(path: Path) -> Any:
-    """Return the tensor of a `.pth` as an array; only tensors are unpickled, nothing else runs."""
+def _torch_arrays(path: Path) -> dict[str, Any]:
+    """Return the arrays of a `.pth`; nothing in it runs.
+
+    Known contents: one tensor; one array, as DPC keeps a selection of SURREAL; a list of (V, 3)
+    arrays and one of faces, as it keeps SMAL.
+    """
     import torch
 
     try:
+        check_records(path)
         try:
             loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-        except RuntimeError:  # files of before torch 1.6 cannot be mapped
-            loaded = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # the restricted unpickler raises whatever it stumbles over
+        except Exception:  # no tensors: arrays, or something else
+            loaded = read_torch_arrays(path)
+        if isinstance(loaded, torch.Tensor):
+            return {"vertices": loaded.numpy()}
+        if isinstance(loaded, np.ndarray):
+            return {"vertices": loaded}
+        if isinstance(loaded, list | tuple) and len(loaded) == 2:
+            vertices = np.stack([np.asarray(each) for each in loaded[0]])  # (S, V, 3)
+            return {"vertices": vertices, "faces": np.asarray(loaded[1])}
+        found = f"a {type(loaded).__name__}"
+    except Exception as error:  # the restricted unpicklers raise whatever they stumble over
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise failure(
-            path,
-            None,
-            f"the file holds more than one tensor, or is damaged ({reason}); one tensor is needed",
-            "where you trust it, convert it once to .npy: numpy.save('samples.npy', array)",
-        ) from None
-    if not isinstance(loaded, torch.Tensor):
-        raise failure(
-            path,
-            None,
-            f"a {type(loaded).__name__} came, one tensor is needed",
-            "convert it once to .npy: numpy.save('samples.npy', array)",
-        )
-    return loaded.numpy()
+        found = f"something else or a damaged file ({reason})"
+    raise failure(
+        path,
+        None,
+        f"got {found}, expected one tensor or array, or a list of arrays with faces",
+        "try to convert it once, where you trust it: numpy.save('samples.npy', array)",
+    )

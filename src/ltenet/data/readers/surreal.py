@@ -2,7 +2,8 @@
 
 Known layouts, as 3D-CODED and its successors distribute them:
 
-- `datas_surreal_train.pth`: one tensor (samples, 6890, 3);
+- `datas_surreal_train.pth`: one tensor (samples, 6890, 3), or DPC's selections of it as an array,
+  `datas_surreal_train_1800.pth`;
 - the same array as `.npy`, `.npz` or `.h5`;
 - `dataset-surreal/0.ply`, `1.ply`, ...: one mesh per sample.
 
@@ -18,7 +19,7 @@ from ltenet import io
 from ltenet.data.readers.common import Frame, SharedNumberingSet, existing, find, missing
 from ltenet.data.readers.stacked import PICKLE_SUFFIXES, STACK_SUFFIXES, StackedSet, read_stack
 from ltenet.data.shapeset import ShapeSet
-from ltenet.shape import IntArray
+from ltenet.geometry.arrays import IntArray
 
 _NEEDED = "datas_surreal_train.pth, the same array as .npy, .npz or .h5, or a folder of 0.ply ..."
 _TEMPLATES = ("template.ply", "surreal_template.ply", "template/template.ply")

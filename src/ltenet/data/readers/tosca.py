@@ -28,8 +28,10 @@ from ltenet.data.readers.common import (
 )
 from ltenet.data.shapeset import ShapeSet
 from ltenet.errors import InputError
-from ltenet.formats.text import failure, read_bytes, read_lines, table, whole_table
-from ltenet.shape import IntArray, Shape
+from ltenet.geometry.arrays import IntArray
+from ltenet.io.formats.tables import table, whole_table
+from ltenet.io.formats.text import failure, read_bytes, read_lines
+from ltenet.shape import Shape
 
 #: The classes of the benchmark.
 ANIMALS = ("cat", "centaur", "dog", "gorilla", "horse", "wolf")
@@ -87,9 +89,9 @@ def _read_mat(path: Path) -> Shape:
         raise failure(
             path,
             None,
-            f"not a readable TOSCA shape ({type(error).__name__}: {error}), a struct 'surface' "
-            "with X, Y, Z and TRIV is needed",
-            "copy it again, or export it with MATLAB's save -v7",
+            f"got an unreadable TOSCA shape ({type(error).__name__}: {error}), expected a struct "
+            "'surface' with X, Y, Z and TRIV",
+            "try copying it again, or exporting it with MATLAB's save -v7",
         ) from None
     return Shape(points=points, faces=_from_zero(triangles), name=path.stem)
 
@@ -101,7 +103,7 @@ def _read_vert(path: Path) -> Shape:
         None,
     )
     if tri is None:
-        raise failure(path, None, "there is no .tri file beside it, one is needed", "copy it too")
+        raise failure(path, None, "got no .tri file beside it, expected one", "try copying it, too")
     lines = read_lines(tri)
     triangles = whole_table(lines, what="a triangle", columns=3)
     wrong = ((triangles < 0) | (triangles > len(points))).any(axis=1)
@@ -110,9 +112,8 @@ def _read_vert(path: Path) -> Shape:
         raise failure(
             tri,
             lines.numbers[first],
-            f"'{lines.texts[first]}' names a vertex that is not there, there are 1 to "
-            f"{len(points)}",
-            "check that .vert and .tri belong together",
+            f"got '{lines.texts[first]}', expected vertices from 1 to {len(points)}",
+            "try .vert and .tri files that belong together",
         )
     return Shape(points=points, faces=_from_zero(triangles), name=path.stem)
 

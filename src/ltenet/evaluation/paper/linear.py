@@ -15,13 +15,13 @@ from torch import Tensor
 
 from ltenet.correspondence import Correspondence
 from ltenet.data.pairs import BenchmarkPair, benchmark_pair
-from ltenet.evaluation.bench import BenchConfig, BenchRun, chosen_pairs
-from ltenet.evaluation.benchmarks import open_benchmark, remark
+from ltenet.evaluation.bench.benchmarks import open_benchmark, remark
+from ltenet.evaluation.bench.provenance import method_record
+from ltenet.evaluation.bench.run import BenchConfig, BenchRun, chosen_pairs
+from ltenet.evaluation.bench.scoring import score_pair
 from ltenet.evaluation.paper.plan import LinearMap
-from ltenet.evaluation.provenance import method_record
-from ltenet.evaluation.scoring import score_pair
-from ltenet.model import LTENet
-from ltenet.neighbors import cosine_topk
+from ltenet.method.model import LTENet
+from ltenet.method.neighbors import cosine_topk
 from ltenet.refinement.linear import fit_linear
 
 #: Ridge of the map that is drawn to the identity, relative to the features' covariance.
@@ -42,9 +42,10 @@ def run_linear(config: BenchConfig, kind: LinearMap) -> BenchRun:
     shapes = open_benchmark(config.benchmark, config.data)
     assert config.model is not None
     network = LTENet.from_pretrained(config.model)
+    chosen = chosen_pairs(shapes, config.pairs)
     scores = []
     for seed in config.seeds:
-        for pair in chosen_pairs(shapes, config.pairs):
+        for pair in chosen:
             drawn = benchmark_pair(shapes, pair, points=config.points, seed=seed)
             tested, indices = linear_match(network, drawn, kind, seed=seed)
             found = Correspondence(indices=indices, target_size=len(drawn.target))
@@ -53,7 +54,7 @@ def run_linear(config: BenchConfig, kind: LinearMap) -> BenchRun:
             )
     options = {"model": config.model, "linear": kind}
     record = method_record("embedding", __name__, options)
-    return BenchRun(config, options, record, tuple(scores), remark(shapes))
+    return BenchRun(config, options, record, tuple(scores), remark(shapes, len(chosen)))
 
 
 def linear_match(

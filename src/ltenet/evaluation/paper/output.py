@@ -1,4 +1,4 @@
-"""What an experiment leaves behind: NAME.json, NAME.md, and figures as PNG and SVG."""
+"""Files of an experiment: NAME.json, NAME.md, and figures as PNG and SVG."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from ltenet import __version__
+from ltenet.drawing.rendering import Image, write_png
 from ltenet.errors import MissingError, UsageError
+from ltenet.evaluation.bench.plots import plot_curves
+from ltenet.evaluation.bench.provenance import package_versions
 from ltenet.evaluation.paper.plan import SETTINGS
 from ltenet.evaluation.paper.tables import markdown
-from ltenet.evaluation.plots import plot_curves
-from ltenet.evaluation.provenance import package_versions
 from ltenet.files import atomic_path
-from ltenet.rendering import Image, write_png
 
 
 def check_free(name: str, folder: Path, *, force: bool) -> None:
@@ -26,13 +26,13 @@ def check_free(name: str, folder: Path, *, force: bool) -> None:
     path = folder / f"{name}.json"
     if path.exists() and not force:
         raise UsageError(
-            f"{path}: the result exists; a new folder is needed; "
-            "choose another, or allow overwriting with --force"
+            f"{path}: got a folder with this result, expected a new one; "
+            "try another, or allow overwriting with --force"
         )
 
 
 def versions() -> dict[str, str]:
-    """Versions of all that figures may depend on."""
+    """Versions of everything that the figures may depend on."""
     return {"python": platform.python_version(), "ltenet": __version__, **package_versions()}
 
 
@@ -44,7 +44,7 @@ def write_result(result: dict[str, Any], folder: Path, *, force: bool = False) -
 
 
 def _json_text(result: dict[str, Any]) -> str:
-    """JSON with one line per row: a row holds curves, which would take a line per number."""
+    """JSON with one line per row, because its curves would otherwise take a line per number."""
     head = {key: value for key, value in result.items() if key != "rows"}
     rows = ",\n  ".join(json.dumps(row, allow_nan=False) for row in result["rows"])
     opened = json.dumps(head, indent=1, allow_nan=False).removesuffix("\n}")

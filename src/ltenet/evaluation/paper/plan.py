@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from ltenet.data.body_pairs import What
+from ltenet.bodies.body_pairs import What
 from ltenet.data.pairs import Sampling
+from ltenet.evaluation.paper.recipes import Recipe
 
 #: Which linear map is put between the embeddings: found from the truth of all points, or of a half
 #: of them and tested on the other half, as it is or drawn to the identity.
@@ -24,43 +25,35 @@ class Setting(NamedTuple):
         How the paper calls training and test set.
     ours
         What we train and test on.
+    also
+        Further tests of the trained rows, the held-back shapes of training's own kind first.
     """
 
     benchmark: str
     paper: str
     ours: str
+    also: tuple[str, ...] = ()
 
 
 #: Settings by what is matched.
-SETTINGS: dict[What, Setting] = {
-    "human": Setting("shrec19", "SURREAL/SHREC'19", "generated people, tested on SHREC'19"),
-    "animal": Setting("tosca", "SMAL/TOSCA", "generated animals, tested on TOSCA"),
+SETTINGS: dict[str, Setting] = {
+    "human": Setting(
+        "shrec19",
+        "SURREAL/SHREC'19",
+        "generated people, tested on SHREC'19",
+        ("generated-human", "faust"),
+    ),
+    "animal": Setting(
+        "tosca", "SMAL/TOSCA", "generated animals, tested on TOSCA", ("generated-animal",)
+    ),
+    "shrec": Setting("shrec19", "SHREC'19/SHREC'19", "SHREC'19, trained and tested on it"),
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recipe:
-    """A training run of a row.
-
-    Attributes
-    ----------
-    name
-        Of the run, without its length.
-    preset
-        Settings it starts from.
-    what
-        Which bodies it is shown.
-    changes
-        Settings that are changed, as ``key=value``.
-    trained
-        False for the random weights that a training would begin with.
-    """
-
-    name: str
-    preset: Literal["paper", "dpc"]
-    what: What
-    changes: tuple[str, ...] = ()
-    trained: bool = True
+#: Settings that are trained on generated bodies.
+GENERATED: tuple[What, ...] = ("human", "animal")
+#: Most pairs of a further test; the set of the table is tested whole.
+ALSO_PAIRS = 100
+#: Label of the control: the first weights of the trainings, their BatchNorm statistics settled.
+CONTROL = "untrained, statistics settled"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +79,7 @@ class Row:
     """
 
     label: str
-    setting: What
+    setting: str
     weights: str | Recipe | None = None
     method: str = "embedding"
     refine: str | None = None
@@ -96,7 +89,7 @@ class Row:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class ExperimentPlan:
     """Rows of an experiment, and how they are shown.
 
     Attributes
@@ -105,6 +98,8 @@ class Plan:
         In the order of the table.
     samplings
         How test points are drawn.
+    also
+        Whether trained rows get the further tests of their setting.
     plot
         Whether the accuracy curves are drawn.
     note
@@ -113,5 +108,6 @@ class Plan:
 
     rows: tuple[Row, ...]
     samplings: tuple[Sampling, ...] = ("shared", "independent")
+    also: bool = True
     plot: bool = False
     note: str = ""

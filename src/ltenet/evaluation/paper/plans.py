@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
-from ltenet.data.body_pairs import What
-from ltenet.evaluation.methods import METHODS
-from ltenet.evaluation.paper.plan import SETTINGS, LinearMap, Plan, Recipe, Row
-from ltenet.model import available_weights
+from ltenet.bodies.body_pairs import What
+from ltenet.data.readers import open_set, set_folder
+from ltenet.errors import MissingError
+from ltenet.evaluation.paper.plan import CONTROL, GENERATED, ExperimentPlan, LinearMap, Row
+from ltenet.evaluation.paper.recipes import Recipe
+from ltenet.evaluation.peers.table import PEERS
+from ltenet.method.model import available_weights
 
 #: Noise levels of the paper, in the unit of the set.
 NOISES: dict[What, tuple[float, ...]] = {
@@ -36,31 +41,49 @@ _LINEAR_MAPS: dict[LinearMap | None, str] = {
 }
 
 
-def ltenet(what: What = "human", variant: str = "", *changes: str) -> Recipe:
-    """LTENet as in the paper, with changes that have a name."""
-    name = f"ltenet-{what}" + (f"-{variant}" if variant else "")
-    return Recipe(name=name, preset="paper", what=what, changes=changes)
+def ltenet(what: What = "human") -> Recipe:
+    """LTENet as in the paper, for the main comparison."""
+    return Recipe(name=f"paper-{what}", preset="paper", what=what)
 
 
-def dpc(what: What = "human", variant: str = "", *changes: str) -> Recipe:
-    """DPC, the paper's baseline, with changes that have a name."""
-    name = f"dpc-{what}" + (f"-{variant}" if variant else "")
-    return Recipe(name=name, preset="dpc", what=what, changes=changes)
+def dpc(what: What = "human") -> Recipe:
+    """DPC, the paper's baseline, for the main comparison."""
+    return Recipe(name=f"dpc-{what}", preset="dpc", what=what)
 
 
-def _objective(part: str, pool: int = 2000) -> Recipe:
+def control(what: What = "human") -> Recipe:
+    """Return the first weights of all trainings, which know nothing but their statistics."""
+    return Recipe(name=f"control-{what}", preset="paper", what=what, trained=False)
+
+
+def ablation(variant: str, *changes: str, decides: bool = True) -> Recipe:
+    """LTENet on people with changes that have a name; a second seed where a verdict needs it."""
+    return Recipe(
+        name=f"ablation-{variant}",
+        preset="paper",
+        what="human",
+        changes=changes,
+        scale="ablation",
+        seeds=(0, 1) if decides else (0,),
+    )
+
+
+#: LTENet and DPC at the length of the ablations.
+_FULL = ablation("full")
+_DPC = replace(ablation("dpc"), preset="dpc")
+
+
+def _objective(part: str, pool: int = 2000, *, decides: bool = True) -> Recipe:
     """LTENet with a part of its objective and a number of training shapes."""
-    words = [] if part == "full" else [part.replace(" ", "-")]
-    if pool != 2000:
-        words.append(f"pool-{pool}")
+    words = [part.replace(" ", "-")] + ([f"pool-{pool}"] if pool != 2000 else [])
     changes = _PARTS[part] + ((f"pairs.pool={pool}",) if pool != 2000 else ())
-    return ltenet("human", "-".join(words), *changes)
+    return ablation("-".join(words), *changes, decides=decides)
 
 
-def main(runs: Path) -> Plan:
+def main(data: Path | None) -> ExperimentPlan:
     """Table 1: our weights, those of the paper's recipes, and every peer."""
     rows = []
-    for what in SETTINGS:
+    for what in GENERATED:
         for name in (name for name in available_weights() if name.startswith(what)):
             for refine, how in (
                 ("none", "nearest neighbour"),
@@ -71,25 +94,57 @@ def main(runs: Path) -> Plan:
                 rows.append(
                     Row(label=label, setting=what, weights=name, method="ltenet", refine=refine)
                 )
-        rows.append(Row(label="LTENet", setting=what, weights=ltenet(what), published="LTENet"))
-        rows.append(Row(label="DPC", setting=what, weights=dpc(what), published="DPC"))
-        # Long runs of the presets, if somebody made them.
-        for preset in ("paper", "dpc") if what == "human" else ():
-            folder = runs / preset / "best"
-            if (folder / "model.safetensors").is_file():
-                rows.append(Row(label=f"run `{preset}`", setting=what, weights=str(folder)))
-        peers = [name for name in METHODS if name not in ("ltenet", "embedding")]
+        rows += _compared(what)[:2]
+        rows.append(_control(what))
+        peers = [name for name in PEERS if name not in ("ltenet", "embedding")]
         rows += [Row(label=name, setting=what, method=name) for name in peers]
-    return Plan(rows=tuple(rows), note="Our peers run as docs/evaluation.md describes them.")
+    note = "Our peers run as docs/evaluation.md describes them."
+    if data is not None:
+        published, told = _published(data)
+        rows, note = [*rows, *published], f"{note} {told}"
+    return ExperimentPlan(rows=tuple(rows), note=note)
 
 
-def curves(runs: Path) -> Plan:
+#: Training sets of the paper, by setting.
+_PUBLISHED = {"human": "surreal", "shrec": "shrec19", "animal": "smal"}
+
+
+def _published(data: Path) -> tuple[list[Row], str]:
+    """Rows that are trained on the paper's own sets, as far as a folder has them."""
+    rows, absent = [], []
+    for setting, name in _PUBLISHED.items():
+        folder = set_folder(name, data)
+        try:
+            # Some readers take any array they find, so the set must go by its name.
+            here = folder != data or (data / f"{name}.npz").is_file()
+            here = here and len(open_set(name, folder)) > 0
+        except MissingError:
+            here = False
+        if not here:
+            absent.append(name)
+            continue
+        place = f"pairs.data={json.dumps(str(data.resolve()))}"
+        for label, preset in (("LTENet", "paper"), ("DPC", "dpc")):
+            recipe = Recipe(
+                name=f"{preset}-{name}",
+                preset="paper" if preset == "paper" else "dpc",
+                what=name,
+                changes=(place,),
+            )
+            label_of_row = f"{label}, trained on {name}"
+            rows.append(Row(label=label_of_row, setting=setting, weights=recipe, published=label))
+    if not absent:
+        return rows, "SURREAL, SMAL and SHREC'19 were there to train on."
+    return rows, f"Not there to train on: {', '.join(absent)}; generated bodies stand in."
+
+
+def curves(data: Path | None) -> ExperimentPlan:
     """Accuracy over tolerance in both settings."""
-    rows = [row for what in SETTINGS for row in _compared(what)]
-    return Plan(rows=tuple(rows), plot=True)
+    rows = [row for what in GENERATED for row in _compared(what)]
+    return ExperimentPlan(rows=tuple(rows), also=False, plot=True)
 
 
-def noise(runs: Path) -> Plan:
+def noise(data: Path | None) -> ExperimentPlan:
     """Noise on the source only, at the paper's levels."""
     rows = [
         replace(
@@ -98,11 +153,11 @@ def noise(runs: Path) -> Plan:
             noise=level,
             published=row.published if level == 0 else None,
         )
-        for what in SETTINGS
+        for what in GENERATED
         for level in NOISES[what]
         for row in _compared(what)
     ]
-    return Plan(rows=tuple(rows), samplings=("shared",), plot=True)
+    return ExperimentPlan(rows=tuple(rows), samplings=("shared",), also=False, plot=True)
 
 
 def _compared(what: What) -> tuple[Row, ...]:
@@ -112,21 +167,28 @@ def _compared(what: What) -> tuple[Row, ...]:
         Row(label="LTENet", setting=what, weights=ltenet(what), published="LTENet"),
         Row(label="DPC", setting=what, weights=dpc(what), published="DPC"),
         own,
+        _control(what),
     )
 
 
-def local_linearity(runs: Path) -> Plan:
+def _control(what: What = "human") -> Row:
+    return Row(label=CONTROL, setting=what, weights=control(what))
+
+
+def local_linearity(data: Path | None) -> ExperimentPlan:
     """LTENet and DPC, with and without the smoothness term E_r."""
     recipes = {
-        "DPC without E_r": dpc("human", "no-smoothness", _NO_SMOOTHNESS),
-        "DPC": dpc(),
+        "DPC without E_r": replace(
+            _DPC, name="ablation-dpc-no-smoothness", changes=(_NO_SMOOTHNESS,)
+        ),
+        "DPC": _DPC,
         "LTENet without E_r": _objective("self and cross"),
-        "LTENet": ltenet(),
+        "LTENet": _FULL,
     }
-    return Plan(rows=_rows(recipes))
+    return ExperimentPlan(rows=_rows(recipes), samplings=("shared",))
 
 
-def linear(runs: Path) -> Plan:
+def linear(data: Path | None) -> ExperimentPlan:
     """Learned embeddings, and the optimal linear map between them as an oracle."""
     rows = [
         Row(
@@ -136,11 +198,11 @@ def linear(runs: Path) -> Plan:
             linear=kind,
             published=label if kind is None else None,
         )
-        for what in SETTINGS
+        for what in GENERATED
         for label, weights in (
             ("LTENet", ltenet(what)),
             ("DPC", dpc(what)),
-            ("untrained", replace(ltenet(what, "untrained"), trained=False)),
+            (CONTROL, control(what)),
             (f"weights `{what}`", what),
         )
         for kind, how in _LINEAR_MAPS.items()
@@ -150,70 +212,73 @@ def linear(runs: Path) -> Plan:
         "many channels as points to fit, it can learn these by heart; the other half of the points "
         "tells what it is worth. The untrained network tells how much of it is owed to learning."
     )
-    return Plan(rows=tuple(rows), samplings=("shared",), plot=True, note=note)
+    return ExperimentPlan(rows=tuple(rows), samplings=("shared",), also=False, plot=True, note=note)
 
 
-def design(runs: Path) -> Plan:
+def design(data: Path | None) -> ExperimentPlan:
     """Parts of the objective, and other divergences."""
     recipes = {part: _objective(part) for part in ("self", "cross", "self and cross")}
-    recipes["Chamfer"] = ltenet("human", "chamfer", "model.divergence.kind=chamfer")
-    recipes["earth mover's"] = ltenet("human", "emd", "model.divergence.kind=emd")
-    recipes["full"] = ltenet()
-    return Plan(rows=_rows(recipes))
+    recipes["Chamfer"] = ablation("chamfer", "model.divergence.kind=chamfer")
+    recipes["earth mover's"] = ablation("emd", "model.divergence.kind=emd")
+    recipes["full"] = _FULL
+    return ExperimentPlan(rows=_rows(recipes), samplings=("shared",))
 
 
-def sigma(runs: Path) -> Plan:
+def sigma(data: Path | None) -> ExperimentPlan:
     """Bandwidth of the divergence."""
     recipes = {
-        f"sigma {value:.2g}": ltenet(
-            "human", f"sigma-{value:.2g}", f"model.divergence.sigma={value}"
-        )
+        f"sigma {value:.2g}": ablation(f"sigma-{value:.2g}", f"model.divergence.sigma={value}")
         for value in SIGMAS
     }
-    recipes["sigma 0.01"] = ltenet()
-    return Plan(rows=_rows(recipes), plot=True)
+    recipes["sigma 0.01"] = _FULL
+    return ExperimentPlan(rows=_rows(recipes), samplings=("shared",), plot=True)
 
 
-def neighbors(runs: Path) -> Plan:
+def neighbors(data: Path | None) -> ExperimentPlan:
     """Vary the number K of neighbours."""
     recipes = {
-        f"K = {count}": ltenet("human", f"k-{count}", f"model.transform.neighbors={count}")
+        f"K = {count}": ablation(f"k-{count}", f"model.transform.neighbors={count}")
         for count in NEIGHBORS
     }
-    recipes["K = 10"] = ltenet()
-    return Plan(rows=_rows(recipes), plot=True)
+    recipes["K = 10"] = _FULL
+    return ExperimentPlan(rows=_rows(recipes), samplings=("shared",), plot=True)
 
 
-def dimension(runs: Path) -> Plan:
+def dimension(data: Path | None) -> ExperimentPlan:
     """Dimension D of the embedding."""
     recipes = {
-        f"D = {size}": ltenet("human", f"d-{size}", f"model.encoder.dimension={size}")
+        f"D = {size}": ablation(
+            f"d-{size}", f"model.encoder.dimension={size}", decides=size in (32, 1024)
+        )
         for size in DIMENSIONS
     }
-    recipes["D = 512"] = ltenet()
-    return Plan(rows=_rows(recipes))
+    recipes["D = 512"] = _FULL
+    return ExperimentPlan(rows=_rows(recipes), samplings=("shared",))
 
 
-def size(runs: Path) -> Plan:
+def size(data: Path | None) -> ExperimentPlan:
     """Vary the number of training shapes, a tenth of which is held back."""
     recipes = {
-        f"{part}, {pool:,} shapes": _objective(part, pool)
+        f"{part}, {pool:,} shapes": _objective(part, pool, decides=pool == 2000 or part == "full")
         for pool in (2000, 230_000)
         for part in _PARTS
     }
-    recipes = {f"full, {pool:,} shapes": _objective("full", pool) for pool in (20, 200)} | recipes
-    return Plan(rows=_rows(recipes))
+    few = {f"full, {pool:,} shapes": _objective("full", pool, decides=False) for pool in (20, 200)}
+    recipes = few | recipes
+    return ExperimentPlan(rows=_rows(recipes), samplings=("shared",))
 
 
 def _rows(recipes: dict[str, Recipe]) -> tuple[Row, ...]:
-    return tuple(
-        Row(label=label, setting=recipe.what, weights=recipe, published=label)
+    """Rows of an ablation, which is done on people, and their control."""
+    rows = [
+        Row(label=label, setting="human", weights=recipe, published=label)
         for label, recipe in recipes.items()
-    )
+    ]
+    return (*rows, _control())
 
 
-#: Experiments that are tables of rows: their plans, given the folder of runs.
-PLANS: dict[str, Callable[[Path], Plan]] = {
+#: Experiments that are tables of rows: their plans, given a folder of sets to train on, or None.
+PLANS: dict[str, Callable[[Path | None], ExperimentPlan]] = {
     "main": main,
     "curves": curves,
     "noise": noise,
@@ -225,3 +290,37 @@ PLANS: dict[str, Callable[[Path], Plan]] = {
     "dimension": dimension,
     "size": size,
 }
+
+#: The order in which the rows are trained, by experiment and seed: what verdicts rest on first.
+_ORDER = (
+    ("main", 0),
+    *((name, seed) for name in ("design", "local-linearity") for seed in (0, 1)),
+    ("main", 1),
+    *((name, seed) for name in ("neighbors", "sigma", "dimension", "size") for seed in (0, 1)),
+)
+
+
+class PlannedRun(NamedTuple):
+    """One training behind the tables."""
+
+    recipe: Recipe
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Name of the run."""
+        return self.recipe.run_name(self.seed)
+
+
+def planned_runs() -> tuple[PlannedRun, ...]:
+    """All trainings behind the tables, each once; those of verdicts before the others."""
+    found: list[PlannedRun] = []
+    for deciding in (True, False):
+        for name, seed in _ORDER:
+            for row in PLANS[name](None).rows:
+                recipe = row.weights
+                if isinstance(recipe, Recipe) and recipe.trained and seed in recipe.seeds:
+                    planned = PlannedRun(recipe, seed)
+                    if (len(recipe.seeds) > 1) == deciding and planned not in found:
+                        found.append(planned)
+    return tuple(found)

@@ -14,14 +14,22 @@ from typing import Any, NamedTuple
 import torch
 
 from ltenet.data.training_pairs import TrainingPair, TrainingPairs
-from ltenet.divergence import divergence
-from ltenet.evaluation.paper.plan import Recipe
-from ltenet.evaluation.paper.plans import ltenet
-from ltenet.evaluation.paper.trainings import Budget, recipe_config, train_once
-from ltenet.model import LTENet
-from ltenet.reconstruction import reconstruct_pair
-from ltenet.rendering import Image, contact_sheet, render
+from ltenet.drawing.rendering import Image, contact_sheet, render
+from ltenet.errors import MissingError
+from ltenet.evaluation.paper.plans import ablation
+from ltenet.evaluation.paper.trainings import (
+    Budget,
+    Unfinished,
+    finished,
+    recipe_config,
+    settled_model,
+    train_on,
+)
+from ltenet.method.divergence import divergence
+from ltenet.method.model import LTENet
+from ltenet.method.reconstruction import reconstruct_pair
 from ltenet.training.config import TrainingConfig
+from ltenet.training.runs import RunFolder
 
 #: Shares of the training after which shapes are rebuilt; 0 is the random start.
 SHARES = (0.0, 0.125, 0.25, 0.5, 1.0)
@@ -70,12 +78,12 @@ class Rebuilt(NamedTuple):
 
 def run_reconstruction(budget: Budget) -> list[Rebuilt]:
     """Train in stages, and rebuild one held-back pair after each of them."""
-    recipe = ltenet("human", "stages", "schedule.kind=constant")
-    whole = recipe_config(recipe, budget)
+    recipe = ablation("stages", "schedule.kind=constant", decides=False)
+    whole = recipe_config(recipe, 0, budget)
     pair = TrainingPairs(whole.pairs, whole.seed, "validation").draw(0)
     moments = []
     for share in SHARES:
-        steps, network = _stage(recipe, whole, share, budget)
+        steps, network = _stage(whole, share, budget)
         moments.append(rebuild(network, pair, share, steps))
     return moments
 
@@ -84,8 +92,8 @@ def rebuild(network: LTENet, pair: TrainingPair, share: float, steps: int) -> Re
     """Rebuild both shapes of a pair with a network's features."""
     source, target = (torch.from_numpy(points)[None] for points in (pair.source, pair.target))
     with torch.no_grad():
-        first, second = network.eval()(source, target)  # (1, N, D), (1, M, D)
-        made = reconstruct_pair(source, target, first, second, network.config.transform)
+        (first,), (second,) = network.eval()(source, target)  # (N, D), (M, D)
+        made = reconstruct_pair(source, target, first[None], second[None], network.config.transform)
         assert made.source_itself is not None
         assert made.target_itself is not None
         measure = network.config.divergence
@@ -116,25 +124,35 @@ def draw_rebuilt(moments: list[Rebuilt]) -> Image:
     return contact_sheet(tiles, columns=len(COLUMNS), captions=captions)
 
 
-def _stage(
-    recipe: Recipe, whole: TrainingConfig, share: float, budget: Budget
-) -> tuple[int, LTENet]:
-    """Train up to a share of the run; its weights are kept beside those of the other stages."""
-    if share == 0:
-        torch.manual_seed(whole.seed)
-        return 0, LTENet(whole.model)
-    kept = budget.runs / whole.name / "stages" / f"{share:g}"
-    length = whole.schedule.length * share
-    schedule = replace(whole.schedule, length=length, warmup=min(whole.schedule.warmup, length / 2))
-    steps = kept / "steps.txt"
-    if not steps.is_file():
-        trained = train_once(recipe, budget, config=replace(whole, schedule=schedule))
-        _copy(trained.run.best, kept)
-        steps.write_text(f"{trained.steps}\n", encoding="utf-8")
-    return int(steps.read_text(encoding="utf-8")), LTENet.from_pretrained(kept)
+def _stage(whole: TrainingConfig, share: float, budget: Budget) -> tuple[int, LTENet]:
+    """Train up to a share of the run; its weights are kept beside those of the other stages.
+
+    BatchNorm statistics are settled at every stage: the first steps would otherwise be judged by
+    statistics of weights that are gone.
+    """
+    run = RunFolder(budget.runs / whole.name)
+    length = round(whole.schedule.length * share)
+    kept = budget.runs / f"{whole.name}-weights" / f"{length}"
+    if not (kept / "config.json").is_file():
+        if share == 0:
+            torch.manual_seed(whole.seed)
+            LTENet(whole.model).save_pretrained(kept, force=True)
+        else:
+            warmup = min(whole.schedule.warmup, length / 2)
+            schedule = replace(whole.schedule, length=float(length), warmup=warmup)
+            config = replace(whole, schedule=schedule)
+            if finished(run, config) is None:
+                if not budget.train:
+                    raise MissingError(
+                        f"got no finished run for this figure, {Unfinished(whole.name, 0, length)},"
+                        " expected its weights; try without --continue, which trains them"
+                    )
+                train_on(run, config)
+            _copy(run.best, kept)
+    return length, settled_model(kept, whole, budget.passes)
 
 
 def _copy(source: Path, target: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
-    for name in ("config.json", "model.safetensors"):
+    for name in ("model.safetensors", "config.json"):  # the one that is looked for last
         shutil.copyfile(source / name, target / name)

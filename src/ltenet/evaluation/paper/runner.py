@@ -1,24 +1,29 @@
-"""Run the rows of an experiment: train what has to be trained, test it, collect plain results."""
+"""Run the rows of an experiment: train what may be trained, test it, collect plain results."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ltenet.data.pairs import Sampling
-from ltenet.errors import InputError, LTENetError, UsageError
-from ltenet.evaluation.bench import BenchConfig, BenchRun, run_bench
-from ltenet.evaluation.benchmarks import open_benchmark
+from ltenet.errors import InputError, LTENetError, MissingError, UsageError
+from ltenet.evaluation.bench.benchmarks import open_benchmark
+from ltenet.evaluation.bench.results import TOLERANCE_KEYS, scored_by, summarize
+from ltenet.evaluation.bench.run import BenchConfig, BenchRun, run_bench
 from ltenet.evaluation.paper.linear import run_linear
-from ltenet.evaluation.paper.plan import SETTINGS, Plan, Recipe, Row
+from ltenet.evaluation.paper.plan import ALSO_PAIRS, SETTINGS, ExperimentPlan, Row
 from ltenet.evaluation.paper.published import published
-from ltenet.evaluation.paper.trainings import Budget, Trained, train_once
-from ltenet.evaluation.results import TOLERANCE_KEYS, scored_by, summarize
+from ltenet.evaluation.paper.recipes import Recipe
+from ltenet.evaluation.paper.trainings import Budget, Trained, Unfinished, trained
 
 #: Figures of a benchmark that a row keeps; the accuracies are kept as a curve besides.
 _KEPT = ("err", "err_percent", "err_dpc", "auc", "coverage", "seconds_per_pair")
+#: Figures with a mean and a spread.
+_FIGURES = ("acc_1", "acc_5", *_KEPT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +35,7 @@ class PaperConfig:
     data
         Folder of the benchmarks.
     budget
-        What each training may take.
+        How and whether rows are trained.
     cache
         Folder of predictions.
     pairs
@@ -39,6 +44,8 @@ class PaperConfig:
         Sampling seeds.
     workers
         Processes for predictions; 0 works in this one.
+    published
+        Whether "main" also trains on the paper's own sets, where `data` has them.
     """
 
     data: Path | None
@@ -47,16 +54,36 @@ class PaperConfig:
     pairs: int | None = None
     seeds: tuple[int, ...] = (0, 1, 2)
     workers: int = 0
+    published: bool = False
 
 
 #: Told what is being done.
 Tell = Callable[[str], None]
+#: Given all rows so far, in the order of the table.
+Keep = Callable[[list[dict[str, Any]]], None]
 
 
 def run_plan(
-    name: str, plan: Plan, config: PaperConfig, *, tell: Tell = lambda text: None
+    name: str,
+    plan: ExperimentPlan,
+    config: PaperConfig,
+    *,
+    known: Sequence[dict[str, Any]] = (),
+    keep: Keep = lambda rows: None,
+    tell: Tell = lambda text: None,
 ) -> list[dict[str, Any]]:
-    """Run every row; one that lacks a package or fails says so, and the others go on.
+    """Run every row; one that lacks a package, a run or fails says so, and the others go on.
+
+    Parameters
+    ----------
+    name, plan, config
+        What to run, and how.
+    known
+        Rows of an earlier result with the same seeds and pairs; complete ones are not run again.
+    keep
+        Called after each row that was tested, so that an interrupt loses none.
+    tell
+        Reports progress.
 
     Raises
     ------
@@ -65,80 +92,162 @@ def run_plan(
     """
     for what in dict.fromkeys(row.setting for row in plan.rows):
         open_benchmark(SETTINGS[what].benchmark, config.data)
-    results = []
-    for number, row in enumerate(plan.rows, start=1):
+    heads = [_head(name, row) for row in plan.rows]
+    earlier = {(row["setting"], row["label"]): row for row in known if "setting" in row}
+    results: list[dict[str, Any]] = []
+    for number, (row, head) in enumerate(zip(plan.rows, heads, strict=True), start=1):
+        found = _weights(row, config.budget)
+        before = earlier.get((row.setting, row.label))
+        if before is not None and _complete(before, head, plan, found):
+            results.append(before | {"waiting": _waiting(found)})
+            continue
         tell(f"{name}: row {number} of {len(plan.rows)}, {row.label} ({row.setting})")
-        found = published(name).row(row.published, row.setting)
-        result: dict[str, Any] = {
-            "label": row.label,
-            "setting": row.setting,
-            "benchmark": SETTINGS[row.setting].benchmark,
-            "method": row.method,
-            "refine": row.refine,
-            "noise": row.noise,
-            "linear": row.linear,
-            "published": None if found is None else found._asdict(),
-        }
         try:
-            result |= _run_row(row, plan, config)
+            result = head | _run_row(row, plan, config, found, tell)
         except (InputError, UsageError):
             raise  # what was asked for is wrong, not this row
         except LTENetError as error:
-            result["missing"] = str(error)
+            result = head | {"missing": str(error)}
             tell(f"{row.label}: {error}")
         results.append(result)
+        rest = zip(plan.rows[number:], heads[number:], strict=True)
+        later = [
+            earlier.get((row.setting, row.label), head | {"missing": "not tested yet"})
+            for row, head in rest
+        ]
+        keep([*results, *later])
     return results
 
 
-def _run_row(row: Row, plan: Plan, config: PaperConfig) -> dict[str, Any]:
-    trained: Trained | None = None
-    weights = row.weights
-    if isinstance(weights, Recipe):
-        trained = train_once(weights, config.budget)
-        weights = str(trained.run.best)
-    tests: dict[str, Any] = {
-        sampling: brief(_test(row, weights, sampling, config)) for sampling in plan.samplings
-    }
-    if row.linear is not None:
-        tests = {name: test | {"seconds_per_pair": None} for name, test in tests.items()}
+def _head(name: str, row: Row) -> dict[str, Any]:
+    """Say what a row is."""
+    figures = published(name).row(row.published, row.setting)
     return {
-        "weights": weights if trained is None else None,
-        "training": None if trained is None else trained.as_dict(),
-        **tests,
+        "label": row.label,
+        "setting": row.setting,
+        "benchmark": SETTINGS[row.setting].benchmark,
+        "method": row.method,
+        "refine": row.refine,
+        "noise": row.noise,
+        "linear": row.linear,
+        "published": None if figures is None else figures._asdict(),
     }
 
 
-def _test(row: Row, weights: str | None, sampling: Sampling, config: PaperConfig) -> BenchRun:
-    bench = BenchConfig(
-        benchmark=SETTINGS[row.setting].benchmark,
-        data=config.data,
-        method=row.method,
-        model=weights,
-        refine=row.refine,
-        sampling=sampling,
-        pairs=config.pairs,
-        seeds=config.seeds,
-        noise=row.noise,
-        cycle=False,
+def _weights(row: Row, budget: Budget) -> list[Trained | Unfinished]:
+    """Return the row's trainings, one for each seed; none for weights that ship."""
+    if not isinstance(row.weights, Recipe):
+        return []
+    return [trained(row.weights, seed, budget) for seed in row.weights.seeds]
+
+
+def _complete(
+    before: dict[str, Any],
+    head: dict[str, Any],
+    plan: ExperimentPlan,
+    found: Sequence[Trained | Unfinished],
+) -> bool:
+    """Whether an earlier row is the one that would be measured now."""
+    runs = [made.as_dict() for made in found if isinstance(made, Trained)]
+    also = SETTINGS[head["setting"]].also if plan.also and found else ()
+    return (
+        all(before.get(key) == value for key, value in head.items())
+        and before.get("trainings") == runs
+        and all(sampling in before for sampling in plan.samplings)
+        and set(before.get("also", {})) == set(also)
     )
-    if row.linear is not None:
-        return run_linear(bench, row.linear)
-    return run_bench(bench, cache=config.cache, workers=config.workers)
+
+
+def _waiting(found: Sequence[Trained | Unfinished]) -> list[str]:
+    """Say how far the trainings are that cannot be tested yet."""
+    return [str(made) for made in found if isinstance(made, Unfinished)]
+
+
+def _run_row(
+    row: Row,
+    plan: ExperimentPlan,
+    config: PaperConfig,
+    found: Sequence[Trained | Unfinished],
+    tell: Tell,
+) -> dict[str, Any]:
+    """Test a row with each of its trainings that is finished."""
+    ready = [made for made in found if isinstance(made, Trained)]
+    waiting = _waiting(found)
+    if found and not ready:
+        return {"missing": f"in training: {'; '.join(waiting)}"}
+    weights = [str(made.weights) for made in ready] if found else [row.weights]
+    benchmark = SETTINGS[row.setting].benchmark
+    tests: dict[str, Any] = {
+        sampling: _tested(row, weights, benchmark, sampling, config) for sampling in plan.samplings
+    }
+    also: dict[str, Any] = {}
+    for name in SETTINGS[row.setting].also if plan.also and found else ():
+        try:
+            test = _tested(row, weights, name, "shared", config, most=ALSO_PAIRS)
+        except MissingError as error:  # the further sets need not be there
+            tell(f"{row.label}: not tested on {name}: {error}")
+            continue
+        also[name] = {"shared": {key: test[key] for key in test if key != "curve"}}
+    return {
+        "weights": None if found else row.weights,
+        "trainings": [made.as_dict() for made in ready],
+        "waiting": waiting,
+        **tests,
+        "also": also,
+    }
+
+
+def _tested(
+    row: Row,
+    weights: Sequence[Any],
+    benchmark: str,
+    sampling: Sampling,
+    config: PaperConfig,
+    *,
+    most: int | None = None,
+) -> dict[str, Any]:
+    """Figures of a row on one benchmark, over its trainings."""
+    pairs = config.pairs if most is None else min(most, config.pairs or most)
+    tests = []
+    for each in weights:
+        bench = BenchConfig(
+            benchmark=benchmark,
+            data=config.data,
+            method=row.method,
+            model=each,
+            refine=row.refine,
+            sampling=sampling,
+            pairs=pairs,
+            seeds=config.seeds,
+            noise=row.noise,
+            cycle=False,
+        )
+        if row.linear is not None:
+            tests.append(brief(run_linear(bench, row.linear)) | {"seconds_per_pair": None})
+        else:
+            tests.append(brief(run_bench(bench, cache=config.cache, workers=config.workers)))
+    return combined(tests)
 
 
 def brief(run: BenchRun) -> dict[str, Any]:
     """Headline figures of a benchmark, `{"mean", "std"}` each, and the accuracy curve.
 
     The curve holds mean and spread in % at the 100 tolerances, rounded: a result shall be small
-    enough to keep.
+    enough to keep. `acc_1_pairs` has a list for each training, here one: the accuracy of each pair,
+    averaged over the sampling seeds. Verdicts need it.
     """
     whole = summarize(run)
+    which, place = scored_by(run.config), TOLERANCE_KEYS.index("0.01")
+    by_pair: dict[int, list[float]] = {}
+    for score in run.scores:
+        by_pair.setdefault(score.pair, []).append(getattr(score, which).accuracy[place])
     kept: dict[str, Any] = {
         "pairs": whole["pairs"],
-        "scored": scored_by(run.config),
+        "scored": which,
         "acc_1": whole["acc"]["0.01"],
         "acc_5": whole["acc"]["0.05"],
         **{name: whole[name] for name in _KEPT},
+        "acc_1_pairs": [[round(100 * float(np.mean(own)), 2) for own in by_pair.values()]],
         "curve": {
             part: [round(whole["acc"][key][part], 3) for key in TOLERANCE_KEYS]
             for part in ("mean", "std")
@@ -149,3 +258,28 @@ def brief(run: BenchRun) -> dict[str, Any]:
         oracle = whole["oracle"]
         kept["oracle"] = {"acc_1": oracle["acc"]["0.01"], "err_percent": oracle["err_percent"]}
     return kept
+
+
+def combined(tests: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Figures over several trainings: the mean, and the spread over trainings and samplings."""
+    first = tests[0]
+    if len(tests) == 1:
+        return first
+    pooled = {
+        name: None if first[name] is None else _pooled([test[name] for test in tests])
+        for name in _FIGURES
+    }
+    curve = _pooled([test["curve"] for test in tests])
+    return first | {
+        **pooled,
+        "acc_1_pairs": [own for test in tests for own in test["acc_1_pairs"]],
+        "curve": {part: np.round(values, 3).tolist() for part, values in curve.items()},
+    }
+
+
+def _pooled(figures: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Mean and standard deviation of all values, given those of equally large groups."""
+    means = np.array([figure["mean"] for figure in figures])  # (R,) or (R, T)
+    variances = np.array([figure["std"] for figure in figures]) ** 2
+    spread = np.sqrt(variances.mean(axis=0) + means.var(axis=0))
+    return {"mean": means.mean(axis=0).tolist(), "std": spread.tolist()}

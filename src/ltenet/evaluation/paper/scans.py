@@ -1,4 +1,4 @@
-"""Two real scans: no truth is known, so the map is looked at, in colours."""
+"""Two real scans: the truth is unknown, so the map is shown in colours."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ltenet.correspondence import Correspondence
-from ltenet.data.diameter import largest_distance
-from ltenet.data.sampling import evaluate, sample_surface, sample_vertices
+from ltenet.data.sampling import positions_of, sample_surface, sample_vertices
 from ltenet.data.shapeset import ShapeSet
+from ltenet.drawing.rendering import Image, contact_sheet, render
 from ltenet.errors import UsageError
-from ltenet.evaluation.benchmarks import open_benchmark
-from ltenet.evaluation.pictures import position_colors
+from ltenet.evaluation.bench.benchmarks import open_benchmark
+from ltenet.evaluation.bench.pictures import position_colors
 from ltenet.io import load
-from ltenet.matching import MatchConfig, Matcher
+from ltenet.matching.config import MatchConfig
+from ltenet.matching.matcher import Matcher
 from ltenet.metrics import coverage, cycle_error
-from ltenet.rendering import Image, contact_sheet, render
 from ltenet.shape import Shape
 
 #: Points drawn on each scan, as in the paper.
 POINTS = 1024
-#: Ways of matching, and what they are called.
+#: Refinements, and their names in the figure.
 _REFINEMENTS: dict[Literal["none", "coherent"], str] = {
     "none": "nearest neighbour",
     "coherent": "refined",
@@ -36,9 +36,9 @@ class Scans(NamedTuple):
     Attributes
     ----------
     source, target
-        What was drawn on each.
+        Points drawn on each.
     maps
-        From source to target, by the way of matching.
+        From source to target, by refinement.
     back
         The same from target to source.
     """
@@ -50,7 +50,7 @@ class Scans(NamedTuple):
 
     def rows(self) -> list[dict[str, Any]]:
         """Figures that need no truth."""
-        diameter = largest_distance(self.source.points)
+        diameter = self.source.diameter
         return [
             {
                 "map": _REFINEMENTS[name],
@@ -79,7 +79,7 @@ def run_scans(files: tuple[Path, ...], data: Path | None, *, seed: int = 0) -> S
     """
     if len(files) not in (0, 2):
         raise UsageError(
-            f"{len(files)} files came for --shapes; two are needed; give a source and a target"
+            f"got {len(files)} files for --shapes, expected two; try a source and a target"
         )
     source, target = (load(file) for file in files) if files else _default(data)
     rng = np.random.default_rng(seed)
@@ -98,12 +98,12 @@ def drawn(shape: Shape, rng: np.random.Generator, count: int = POINTS) -> Shape:
         return Shape(shape.points, name=shape.name)
     if shape.faces is not None:
         sample = sample_surface(shape.points, shape.faces, count, rng)
-        return Shape(evaluate(sample, shape.points, shape.faces), name=shape.name)
+        return Shape(positions_of(sample, shape.points, shape.faces), name=shape.name)
     return Shape(shape.points[sample_vertices(count, len(shape), rng)], name=shape.name)
 
 
 def draw_scans(scans: Scans) -> Image:
-    """Target in colours, and the source in those that each map brings."""
+    """Target in colours, and the source coloured by each map."""
     colors = position_colors(scans.target.points, scans.target.points)  # (M, 3)
     tiles = [_tile(scans.target, colors)]
     captions = [f"target {scans.target.name}"]

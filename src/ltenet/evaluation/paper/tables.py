@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ltenet.evaluation.comparison import cell
+from ltenet.evaluation.bench.benchmarks import official_share
+from ltenet.evaluation.bench.comparison import cell
 from ltenet.evaluation.paper.plan import SETTINGS
 from ltenet.evaluation.paper.published import published
 
@@ -36,12 +37,10 @@ def markdown(result: dict[str, Any]) -> str:
 def told(result: dict[str, Any]) -> list[str]:
     """Lines that say what was measured and how."""
     seeds = ", ".join(map(str, result["seeds"]))
-    trains = any(row.get("training") or "steps" in row for row in result["rows"])
-    budget = f", {result['minutes']:g} minutes for each training" if trains else ""
     lines = [
         f"{result['source']} of the paper. The paper's conclusion: {result['claim']}",
         "",
-        f"Ours by `{result['command']}`, sampling seeds {seeds}{budget}, "
+        f"Ours by `{result['command']}`, sampling seeds {seeds}, "
         f"commit {result['commit'] or 'unknown'}.",
     ]
     return lines if not result["note"] else [*lines, result["note"]]
@@ -56,7 +55,9 @@ def table(result: dict[str, Any], what: str) -> str:
     heads += [f"ours: {head}" for head, _ in _OURS["shared"][2:]]
     if "independent" in samplings:
         heads += [f"ours, independent samples: {head}" for head, _ in _OURS["independent"]]
-    trained = any(row.get("training") for row in rows)
+    also = list(dict.fromkeys(name for row in rows for name in row.get("also", ())))
+    heads += [f"ours, {name}: {head}" for name in also for head, _ in _OURS["shared"][:2]]
+    trained = any(row.get("trainings") for row in rows)
     heads += ["ours: training steps"] if trained else []
     several = len(result["seeds"]) > 1
     lines = [_line(heads), "|" + "---|" * len(heads)]
@@ -70,8 +71,11 @@ def table(result: dict[str, Any], what: str) -> str:
             cells[2:2] = given
             if "independent" in samplings:
                 cells += _figures(row, "independent", several)
+            for name in also:
+                test = row["also"].get(name, {}).get("shared", {})
+                cells += [cell(test.get(key), several=several) for _, key in _OURS["shared"][:2]]
             if trained:
-                cells.append(str(row["training"]["steps"]) if row.get("training") else "-")
+                cells.append(_steps(row))
         lines.append(_line([row["label"], *cells]))
     for label, figures in _paper_only(result["name"], rows, what):
         given = [f"{figure:.1f}" for figure in figures]
@@ -92,6 +96,14 @@ def _figures(row: dict[str, Any], sampling: str, several: bool) -> list[str]:
     return [cell(test.get(key), several=several) for _, key in _OURS[sampling]]
 
 
+def _steps(row: dict[str, Any]) -> str:
+    """Say how long the trainings of a row are, and how far those are that it waits for."""
+    steps = [f"{made['steps']:,}" for made in row["trainings"]]
+    if len(set(steps)) == 1 and len(steps) > 1:
+        steps = [f"{steps[0]} ({len(steps)} seeds)"]
+    return "; ".join([*steps, *(f"in training: {text}" for text in row["waiting"])]) or "-"
+
+
 def _paper_only(
     name: str, rows: Sequence[dict[str, Any]], what: str
 ) -> list[tuple[str, tuple[float, float]]]:
@@ -107,11 +119,11 @@ def _paper_only(
 
 def _remarks(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Say what belongs beside the figures of a set, once."""
-    tests = [row[name] for row in rows for name in _OURS if name in row]
-    found = list(dict.fromkeys(test["remark"] for test in tests if test["remark"]))
-    pairs = sorted({test["pairs"] for test in tests})
-    lines = [f"Pairs tested: {', '.join(map(str, pairs))}."] if pairs else []
-    return lines + [f"{remark[0].upper()}{remark[1:]}." for remark in found]
+    tested = {
+        (row["benchmark"], row[name]["pairs"]) for row in rows for name in _OURS if name in row
+    }
+    found = [official_share(*case) or f"{case[1]} pairs" for case in sorted(tested)]
+    return [f"Tested: {', '.join(found)}."] if found else []
 
 
 def _number(value: Any) -> str:

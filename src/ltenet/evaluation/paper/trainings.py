@@ -1,4 +1,4 @@
-"""Trainings of the rows: each made once, kept in the folder of runs, resumed if it was stopped."""
+"""Runs of the rows: trained once, found again by name, resumed, and settled before every test."""
 
 from __future__ import annotations
 
@@ -8,53 +8,76 @@ from typing import Any, NamedTuple
 
 import torch
 
+from ltenet.data.set_pairs import open_pairs
 from ltenet.errors import InputError, UsageError
-from ltenet.evaluation.paper.plan import Recipe
-from ltenet.model import LTENet
+from ltenet.evaluation.bench.provenance import file_hash
+from ltenet.evaluation.paper.recipes import Recipe
+from ltenet.files import atomic_path
+from ltenet.method.model import LTENet
 from ltenet.training.checkpoint import read_checkpoint
 from ltenet.training.config import TrainingConfig
 from ltenet.training.loop import train
 from ltenet.training.runs import RunFolder, new_run, rewrite_config
-from ltenet.training.settings import load_config
+from ltenet.training.settling import settle
 
-#: What the rows of all experiments share: no validation, for the budget is short and nothing is
-#: chosen; the weights are those of the last step. Checkpoints are frequent, as the runs are short.
-_COMMON = ("validation.pairs=0", "checkpoint_minutes=0.5")
+#: Passes of four pairs that BatchNorm statistics are averaged over.
+SETTLING_PASSES = 48
 
 
 class Budget(NamedTuple):
-    """What each training may take.
+    """Where and how the rows are trained.
 
     Attributes
     ----------
-    minutes
-        Time of each run, the same for all rows.
     runs
         Folder of the runs.
+    steps
+        Length of every run; None for the length of its scale.
     threads
-        Threads of the training.
+        Threads of a training.
+    train
+        Whether to train what is not finished; else its row waits.
+    passes
+        Passes of four pairs to settle BatchNorm statistics with.
     """
 
-    minutes: float
     runs: Path
+    steps: int | None = None
     threads: int = 1
+    train: bool = True
+    passes: int = SETTLING_PASSES
+
+
+class Unfinished(NamedTuple):
+    """How far a run is that cannot be tested yet."""
+
+    run: str
+    step: int
+    steps: int
+
+    def __str__(self) -> str:
+        return f"{self.run}: step {self.step:,} of {self.steps:,}"
 
 
 class Trained(NamedTuple):
-    """A finished training.
+    """Weights that are ready for the test.
 
     Attributes
     ----------
     run
-        Its folder.
-    recipe
-        How it was made.
+        Folder of the run.
+    weights
+        Folder of the weights with settled statistics.
+    recipe, seed
+        How the run was made.
     steps, minutes
-        How far it came.
+        Its length.
     """
 
     run: RunFolder
+    weights: Path
     recipe: Recipe
+    seed: int
     steps: int
     minutes: float
 
@@ -65,88 +88,101 @@ class Trained(NamedTuple):
             "preset": self.recipe.preset,
             "what": self.recipe.what,
             "changes": list(self.recipe.changes),
+            "seed": self.seed,
             "steps": self.steps,
             "minutes": round(self.minutes, 3),
         }
 
 
-def recipe_config(recipe: Recipe, budget: Budget) -> TrainingConfig:
-    """Return the settings of a row's run: the preset, its changes, stretched over the budget."""
-    if not budget.minutes > 0:
-        raise UsageError(
-            f"{budget.minutes} minutes of training came; more than 0 are needed; try --minutes 2"
-        )
-    name = f"paper-{recipe.name}-{budget.minutes:g}min"
-    changes = [
-        *_COMMON,
-        f'name="{name}"',
-        f"threads={budget.threads}",
-        f"pairs.what={recipe.what}",
-        *recipe.changes,
-    ]
-    config = load_config(recipe.preset, changes)
-    return replace(config, schedule=config.schedule.scaled_to_minutes(budget.minutes))
-
-
-def train_once(recipe: Recipe, budget: Budget, *, config: TrainingConfig | None = None) -> Trained:
-    """Train a row, or go on with its run, or return it if it is finished.
-
-    Parameters
-    ----------
-    recipe, budget
-        What to train, and how long.
-    config
-        Its settings; those of `recipe_config` by default. They may be longer than what the run in
-        the folder was made with, but no different otherwise.
-    """
-    config = config or recipe_config(recipe, budget)
+def trained(recipe: Recipe, seed: int, budget: Budget) -> Trained | Unfinished:
+    """Return a row's weights, settled; train them if they are not finished and may be trained."""
+    config = recipe_config(recipe, seed, budget)
     if not recipe.trained:
-        return _untrained(recipe, config, budget)
+        run = _untrained(config, budget)
+        return Trained(run, _settled(run, config, budget), recipe, seed, 0, 0.0)
     run = RunFolder(budget.runs / config.name)
+    done = finished(run, config)
+    if done is None:
+        if not budget.train:
+            step = read_checkpoint(run.checkpoint).step if run.checkpoint.is_file() else 0
+            return Unfinished(config.name, step, int(config.schedule.length))
+        done = train_on(run, config)
+    return Trained(run, _settled(run, config, budget), recipe, seed, *done)
+
+
+def recipe_config(recipe: Recipe, seed: int, budget: Budget) -> TrainingConfig:
+    """Return the settings of a row's run."""
+    if budget.steps is not None and budget.steps < 1:
+        raise UsageError(
+            f"got {budget.steps} steps of training, expected at least 1; try --steps 100"
+        )
+    return recipe.config(seed, budget.steps, threads=budget.threads)
+
+
+def finished(run: RunFolder, config: TrainingConfig) -> tuple[int, float] | None:
+    """Return steps and minutes of a run at the end of its schedule; None before that."""
+    if not (run.config.is_file() and run.checkpoint.is_file()):
+        return None
+    _check_same(run, config)
+    if run.read_config().schedule != config.schedule or not (run.best / "config.json").is_file():
+        return None
+    checkpoint = read_checkpoint(run.checkpoint)
+    complete = checkpoint.step >= config.schedule.length
+    return (checkpoint.step, checkpoint.seconds / 60) if complete else None
+
+
+def train_on(run: RunFolder, config: TrainingConfig) -> tuple[int, float]:
+    """Train a run to the end of its schedule, from its checkpoint if it has one."""
     started = run.config.is_file() and run.checkpoint.is_file()
     if started:
         _check_same(run, config)
-        done = _finished(run, config)
-        if done is not None:
-            return Trained(run, recipe, *done)
         rewrite_config(run, config)
     else:
-        budget.runs.mkdir(parents=True, exist_ok=True)
-        # Without a checkpoint there is nothing to go on from.
-        run = new_run(config, budget.runs, force=run.config.is_file())
+        run.path.parent.mkdir(parents=True, exist_ok=True)
+        # Without a checkpoint there is nothing to resume.
+        run = new_run(config, run.path.parent, force=run.config.is_file())
     result = train(config, run, resume=started)
-    return Trained(run, recipe, result.steps, result.minutes)
+    return result.steps, result.minutes
 
 
-def _untrained(recipe: Recipe, config: TrainingConfig, budget: Budget) -> Trained:
-    """Keep the weights that a training would begin with, as if it had ended there."""
+def settled_model(folder: Path, config: TrainingConfig, passes: int) -> LTENet:
+    """Return weights whose BatchNorm statistics are those of the training pairs."""
+    model = LTENet.from_pretrained(folder)
+    settle(model, open_pairs(config.pairs, config.seed), passes)
+    return model
+
+
+def _settled(run: RunFolder, config: TrainingConfig, budget: Budget) -> Path:
+    """Settle a run's weights, once for each state of them; returns their folder."""
+    folder = run.path / "settled"
+    origin = folder / "origin.txt"
+    key = f"{file_hash(run.best / 'model.safetensors')} {budget.passes} passes\n"
+    if not (origin.is_file() and origin.read_text(encoding="utf-8") == key):
+        origin.unlink(missing_ok=True)
+        settled_model(run.best, config, budget.passes).save_pretrained(folder, force=True)
+        with atomic_path(origin, force=True) as temporary:
+            temporary.write_text(key, encoding="utf-8")
+    return folder
+
+
+def _untrained(config: TrainingConfig, budget: Budget) -> RunFolder:
+    """Save the weights that a training begins with."""
     run = RunFolder(budget.runs / config.name)
     if not (run.best / "config.json").is_file():
         torch.manual_seed(config.seed)
         LTENet(config.model).save_pretrained(run.best, force=True)
-    return Trained(run, recipe, 0, 0.0)
-
-
-def _finished(run: RunFolder, config: TrainingConfig) -> tuple[int, float] | None:
-    """Return steps and minutes of a run that came to the end of its schedule; None before that."""
-    checkpoint = read_checkpoint(run.checkpoint)
-    position = config.schedule.position(
-        step=checkpoint.step, pairs_per_step=config.pairs_per_step, seconds=checkpoint.seconds
-    )
-    complete = position >= config.schedule.length and (run.best / "config.json").is_file()
-    return (checkpoint.step, checkpoint.seconds / 60) if complete else None
+    return run
 
 
 def _check_same(run: RunFolder, config: TrainingConfig) -> None:
-    """Refuse a run of this name that was made otherwise; length and threads may differ."""
+    """Refuse a run of this name with other settings; it may be shorter, and need not hurry."""
+    own = {name: getattr(config, name) for name in ("schedule", "threads", "checkpoint_minutes")}
     try:
-        found = run.read_config()
-        same = replace(found, schedule=config.schedule, threads=config.threads) == config
-        reason = ""
+        same, reason = replace(run.read_config(), **own) == config, ""
     except InputError as error:  # written by a version that had other settings
         same, reason = False, f" ({error})"
     if not same:
         raise InputError(
-            f"{run.path}: a run with other settings is there{reason}; the one of this row is "
-            "needed; choose another folder with --runs, or remove that run"
+            f"{run.path}: got a run with other settings{reason}, expected the one of this row; "
+            "try another folder with --runs, or remove that run"
         )

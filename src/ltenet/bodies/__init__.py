@@ -1,0 +1,1 @@
+"""Generated people and animals: endless shapes with exact correspondence; numpy only."""

@@ -1,0 +1,1 @@
+"""Many shapes: batches of pairs, landmarks from several templates, consistent maps, atlases."""

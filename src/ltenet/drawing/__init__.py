@@ -1,0 +1,1 @@
+"""Pictures of shapes in numpy, without a graphics card."""

@@ -1,0 +1,1 @@
+"""Benchmarks: predict once, score from the cache, report."""

@@ -1,0 +1,150 @@
+"""Predictions on disk: each made once, filed under the hash of everything it depends on."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ltenet.correspondence import Correspondence
+from ltenet.errors import InputError, LTENetError
+from ltenet.evaluation.bench.provenance import prediction_key
+from ltenet.evaluation.peers.table import PairMatcher
+from ltenet.files import atomic_path
+from ltenet.io.formats.arrays import read_archive
+from ltenet.shape import Shape
+
+#: Environment variable with the folder of cached predictions.
+CACHE_VARIABLE = "LTENET_CACHE"
+
+
+class Prediction(NamedTuple):
+    """A map, and how long it took.
+
+    Attributes
+    ----------
+    map
+        From source to target.
+    seconds
+        Wall time without loading and drawing.
+    """
+
+    map: Correspondence
+    seconds: float
+
+
+class PredictionCache:
+    """A folder of predictions; several processes may use it at once.
+
+    Parameters
+    ----------
+    folder
+        Created with the first prediction. Its contents may be deleted at any time.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def get(
+        self,
+        method: Callable[[], PairMatcher],
+        record: Mapping[str, Any],
+        source: Shape,
+        target: Shape,
+    ) -> Prediction:
+        """Return the prediction on file, or predict and file it.
+
+        Parameters
+        ----------
+        method
+            Returns the method; called only if there is something to predict.
+        record
+            Its `method_record`.
+        source, target
+            Shapes as the method sees them.
+        """
+        key = prediction_key(record, source, target)
+        path = self.folder / key[:2] / f"{key}.npz"
+        found = _read(path, len(source), len(target))
+        if found is not None:
+            return found
+        match = method()
+        start = time.perf_counter()
+        correspondence = match(source, target)
+        seconds = time.perf_counter() - start
+        _write(path, _complete(correspondence, source, target), seconds)
+        written = _read(path, len(source), len(target))
+        assert written is not None  # scores use the stored precision, also the first time
+        return written
+
+
+def default_cache() -> Path:
+    """Folder for predictions: LTENET_CACHE, else in the user's cache folder."""
+    named = os.environ.get(CACHE_VARIABLE)
+    if named:
+        return Path(named)
+    caches = os.environ.get("XDG_CACHE_HOME")
+    return (Path(caches) if caches else Path.home() / ".cache") / "ltenet" / "predictions"
+
+
+def _complete(correspondence: Correspondence, source: Shape, target: Shape) -> Correspondence:
+    """Give every point a partner, because all are scored.
+
+    A point that the method leaves unmatched gets its strongest neighbour.
+    """
+    sizes = len(correspondence), correspondence.target_size
+    if sizes != (len(source), len(target)):
+        raise InputError(
+            f"got a map of {sizes[0]} onto {sizes[1]} points, expected {len(source)} onto "
+            f"{len(target)}; try a method that keeps the points of its shapes"
+        )
+    left_out = ~correspondence.matched  # (N,)
+    if not left_out.any():
+        return correspondence
+    if correspondence.neighbors is None or correspondence.weights is None:
+        raise InputError(
+            f"got {left_out.sum()} of {len(source)} points without a partner, expected one for "
+            "every point, because all are scored; try a threshold of 0"
+        )
+    strongest = correspondence.weights.argmax(axis=1)  # (N,)
+    nearest = correspondence.neighbors[np.arange(len(source)), strongest]  # (N,)
+    return replace(correspondence, indices=np.where(left_out, nearest, correspondence.indices))
+
+
+def _write(path: Path, correspondence: Correspondence, seconds: float) -> None:
+    arrays: dict[str, Any] = {
+        "indices": correspondence.indices.astype(np.int32),
+        "seconds": np.array(seconds),
+    }
+    if correspondence.neighbors is not None and correspondence.weights is not None:
+        arrays["neighbors"] = correspondence.neighbors.astype(np.int32)
+        arrays["weights"] = correspondence.weights.astype(np.float32)
+    if correspondence.scores is not None:
+        arrays["scores"] = correspondence.scores.astype(np.float32)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_path(path, force=True) as temporary:
+        np.savez_compressed(temporary, **arrays)
+
+
+def _read(path: Path, source_size: int, target_size: int) -> Prediction | None:
+    """Read a prediction; None if there is no usable one."""
+    if not path.is_file():
+        return None
+    try:
+        arrays: dict[str, Any] = dict(read_archive(path))
+        correspondence = Correspondence(
+            indices=arrays["indices"],
+            target_size=target_size,
+            neighbors=arrays.get("neighbors"),
+            weights=arrays.get("weights"),
+            scores=arrays.get("scores"),
+        )
+        seconds = float(arrays["seconds"])
+    except (LTENetError, KeyError, TypeError, ValueError):
+        return None  # damaged, so made again
+    return Prediction(correspondence, seconds) if len(correspondence) == source_size else None

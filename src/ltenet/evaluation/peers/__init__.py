@@ -1,0 +1,1 @@
+"""Other methods under the same signature as ours."""

@@ -1,0 +1,67 @@
+"""Functional maps with wave kernel signatures, refined by ZoomOut, by pyfmaps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import diags_array
+
+from ltenet.correspondence import Correspondence
+from ltenet.evaluation.optional import optional
+from ltenet.evaluation.peers.descriptors import wave_kernel_signature
+from ltenet.evaluation.peers.spectrum import Spectrum, spectrum
+from ltenet.shape import Shape
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunctionalMaps:
+    """Maps between the vibrations of two surfaces, turned into a map between their points.
+
+    Attributes
+    ----------
+    first_modes
+        Size of the map that the descriptors determine.
+    last_modes
+        Size up to which ZoomOut refines it.
+    step
+        By how much it grows each time.
+    """
+
+    first_modes: int = 30
+    last_modes: int = 120
+    step: int = 5
+
+    def __post_init__(self) -> None:
+        for module in ("robust_laplacian", "pyFM.functional", "pyFM.mesh"):
+            optional(module)  # shows at once if it is missing
+
+    def __call__(self, source: Shape, target: Shape) -> Correspondence:
+        """Map source to target."""
+        # pyfmaps names its map the other way round: functions go from the target to the source.
+        modes = [spectrum(shape, self.last_modes) for shape in (target, source)]
+        meshes = [_mesh(shape, own) for shape, own in zip((target, source), modes, strict=True)]
+        size = min(len(own.values) for own in modes)
+        first = min(self.first_modes, size)
+        mapping = optional("pyFM.functional").FunctionalMapping(*meshes)
+        mapping.add_descriptors(*(wave_kernel_signature(own)[:, ::2] for own in modes))
+        mapping.fit(K=(first, first))
+        rounds = max(0, (size - first) // self.step)
+        refined = mapping.zoomout_refine(nit=rounds, step=self.step)
+        return Correspondence(
+            indices=np.asarray(mapping.get_p2p(refined)),
+            target_size=len(target),
+            source=source,
+            target=target,
+        )
+
+
+def _mesh(shape: Shape, modes: Spectrum) -> Any:
+    """Return pyfmaps' mesh with our spectrum, which is the same each time and holds for clouds."""
+    points = shape.normalized(radius=1.0).points
+    faces = None if shape.faces is None else np.array(shape.faces)
+    mesh = optional("pyFM.mesh").TriMesh(np.array(points), faces)
+    mesh.A = diags_array(modes.masses, format="csc")
+    mesh.eigenvalues, mesh.eigenvectors = modes.values, modes.functions
+    return mesh

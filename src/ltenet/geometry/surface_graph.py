@@ -1,0 +1,112 @@
+"""Neighbours and shortest paths along a surface, as sparse graphs.
+
+Points that are near in space may be far apart on the surface, such as a hand and the thigh it rests
+on. A mesh links points by its edges, a cloud by nearest neighbours.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
+
+from ltenet.geometry.arrays import FloatArray, IntArray
+from ltenet.geometry.neighbors import nearest_neighbors
+
+#: Neighbours of a point in a cloud.
+_CLOUD_NEIGHBORS = 8
+
+
+def surface_graph(points: FloatArray, faces: IntArray | None) -> csr_array:
+    """(N, N) ones between neighbours: along edges of a mesh, or nearest points of a cloud."""
+    if faces is not None and len(faces):
+        return mesh_graph(faces, len(points))
+    return cloud_graph(points)
+
+
+def mesh_graph(faces: IntArray, count: int, *, diagonals: bool = False) -> csr_array:
+    """(N, N) ones where two of `count` points share an edge of (F, 3) faces.
+
+    `diagonals` also links the two points that face each other across an edge: shortest paths come
+    closer to geodesics.
+    """
+    start = faces[:, [0, 1, 2]].reshape(-1)  # (3 F,)
+    stop = faces[:, [1, 2, 0]].reshape(-1)  # (3 F,)
+    if diagonals:
+        opposite = faces[:, [2, 0, 1]].reshape(-1)  # (3 F,)
+        low, high = np.minimum(start, stop), np.maximum(start, stop)  # (3 F,)
+        order = np.lexsort((high, low))
+        low, high, opposite = low[order], high[order], opposite[order]
+        shared = np.flatnonzero((low[1:] == low[:-1]) & (high[1:] == high[:-1]))  # (D,)
+        start = np.concatenate([start, opposite[shared]])
+        stop = np.concatenate([stop, opposite[shared + 1]])
+    return _symmetric(start, stop, count)
+
+
+def cloud_graph(points: FloatArray) -> csr_array:
+    """(N, N) ones between each of (N, 3) points and its nearest neighbours, symmetric."""
+    count = len(points)
+    near = nearest_neighbors(points, points, _CLOUD_NEIGHBORS + 1).indices  # (N, k)
+    return _symmetric(np.repeat(np.arange(count), near.shape[1]), near.reshape(-1), count)
+
+
+def region_graph(points: FloatArray, faces: IntArray | None, rows: IntArray) -> csr_array | None:
+    """(n, n) ones between the points at `rows` (n,) whose Voronoi regions on a mesh touch.
+
+    The region of a point holds what is nearer to it, along edges, than to any other. None for
+    clouds, whose chosen points are linked as well by their own nearest neighbours.
+    """
+    if faces is None or len(faces) == 0:
+        return None
+    graph = mesh_graph(faces, len(points))
+    if len(rows) == len(points):
+        return graph
+    number = np.full(len(points) + 1, -1)  # the last one stands for -1, points out of reach
+    number[rows] = np.arange(len(rows))
+    owner = number[nearest_along(graph, points, rows)]  # (N,)
+    start, stop = (owner[ends] for ends in graph.nonzero())  # (E,)
+    known = (start >= 0) & (stop >= 0)
+    return _symmetric(start[known], stop[known], len(rows))
+
+
+def edge_lengths(graph: csr_array, points: FloatArray) -> csr_array:
+    """(N, N) lengths of the edges between (N, 3) points."""
+    start, stop = graph.nonzero()  # (E,)
+    # Zero would mean no edge: duplicates are linked by a very short one.
+    lengths = np.maximum(np.linalg.norm(points[start] - points[stop], axis=1), 1e-9)
+    return csr_array((lengths, (start, stop)), shape=graph.shape)
+
+
+def distances_along(
+    graph: csr_array, points: FloatArray, starts: IntArray, *, reach: float = np.inf
+) -> FloatArray:
+    """(N, s) lengths of shortest paths from the points at `starts`; inf beyond `reach`."""
+    lengths = dijkstra(edge_lengths(graph, points), indices=starts, limit=reach)  # (s, N)
+    return np.ascontiguousarray(lengths.T)
+
+
+def distance_to_nearest(graph: csr_array, points: FloatArray, starts: IntArray) -> FloatArray:
+    """(N,) length of the shortest path to a point at `starts`; inf if there is none."""
+    if len(starts) == 0:
+        return np.full(len(points), np.inf)
+    lengths: FloatArray = dijkstra(edge_lengths(graph, points), indices=starts, min_only=True)
+    return lengths
+
+
+def nearest_along(graph: csr_array, points: FloatArray, starts: IntArray) -> IntArray:
+    """(N,) the one of the points at `starts` with the shortest path; -1 if no path leads there."""
+    _, _, nearest = dijkstra(
+        edge_lengths(graph, points), indices=starts, min_only=True, return_predecessors=True
+    )
+    found: IntArray = np.maximum(nearest, -1).astype(np.int64)  # scipy has -9999 for unreachable
+    return found
+
+
+def _symmetric(start: IntArray, stop: IntArray, count: int) -> csr_array:
+    """(N, N) symmetric ones at (E,) pairs of different points."""
+    graph = csr_array((np.ones(len(start)), (start, stop)), shape=(count, count))
+    graph = graph + graph.T
+    graph.data[:] = 1.0
+    graph.setdiag(0)
+    graph.eliminate_zeros()
+    return graph

@@ -1,0 +1,1 @@
+"""From two shapes to a correspondence of every point."""

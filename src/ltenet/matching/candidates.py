@@ -1,0 +1,238 @@
+"""The ways to match a pair, and which of them is best.
+
+The class of a shape may be unknown, and the orientation networks may be in doubt about its frame.
+Each way (weights, and both shapes in one orientation) gives a map. Two things tell how plausible it
+is: what the orientation networks say of both frames and of the class, and the energy of the map
+(see `judge`), which knows nothing of frames. Together they are a probability.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ltenet.geometry.arrays import FloatArray
+from ltenet.geometry.rotations import kabsch
+from ltenet.matching.config import Orient
+from ltenet.matching.frame_networks import KINDS
+from ltenet.matching.networks import Networks
+from ltenet.matching.preparation import Prepared, yaw_only
+from ltenet.refinement.judge import map_scores
+from ltenet.refinement.methods import refine_pair
+from ltenet.refinement.options import Coherent, Method, Options, Transport
+from ltenet.refinement.pair import Pair
+from ltenet.refinement.proposal import RefinedMap, Tell, silent
+
+#: Energy that one nat of the orientation networks' opinion is worth, and the difference in cost at
+#: which one way is e times as probable as another: fitted to generated pairs in right and wrong
+#: frames by `python -m tools.fit_judge --pairs 16`.
+PRIOR, TEMPERATURE = 0.05, 0.03
+#: Opinions below this, in nats, all count the same: the networks are never that sure.
+LEAST_PRIOR = -6.0
+#: Degrees by which a map may rotate one shape against the other before their frames are in doubt.
+DISAGREE = 20.0
+#: Ways whose first look costs at most this much more than the best are refined too.
+CLOSE = 0.1
+#: Mean distance between the first looks of two ways, for shapes of root-mean-square radius 0.5,
+#: below which both would be refined to the same map.
+SAME = 0.1
+
+#: Share of the work that is done after a first look at each way.
+_LOOKED = 0.1
+
+log = logging.getLogger(__name__)
+
+
+class Way(NamedTuple):
+    """One way to match a pair, and a first look at it.
+
+    Attributes
+    ----------
+    networks, source, target
+        Which weights, and both shapes in which orientation.
+    prior
+        Logarithm of how probable the orientation networks hold it, at most 0.
+    partners
+        (n,) target points of the first part of the source, by nearest features.
+    cost
+        Energy of that map, and more for being improbable.
+    """
+
+    networks: Networks
+    source: Prepared
+    target: Prepared
+    prior: float
+    partners: Tensor
+    cost: float
+
+
+class Candidate(NamedTuple):
+    """One way to match a pair, and its refined map.
+
+    Attributes
+    ----------
+    networks, source, target
+        As for `Way`.
+    pair
+        All embedded points.
+    refined
+        The map.
+    cost
+        Its energy, and more for being improbable.
+    probability
+        That this way is right and none of the others.
+    """
+
+    networks: Networks
+    source: Prepared
+    target: Prepared
+    pair: Pair
+    refined: RefinedMap
+    cost: float
+    probability: float = 1.0
+
+
+def ranked_candidates(
+    networks: Sequence[Networks],
+    sources: Sequence[Sequence[Prepared]],
+    targets: Sequence[Sequence[Prepared]],
+    *,
+    orient: Orient,
+    refine: Method,
+    tell: Tell = silent,
+) -> list[Candidate]:
+    """Find the weights and orientations that may be right, the most probable first; refine them.
+
+    A first look at the nearest neighbours tells which ways are worth refining, and the refined maps
+    which of these is best; of ways with the same map one suffices. The best first look also tells
+    how far the frames of both shapes disagree: then each is tried in that of the other.
+
+    Parameters
+    ----------
+    networks
+        The weights in question.
+    sources, targets
+        Both shapes in their plausible orientations, for each of the weights.
+    orient
+        How they may be rotated.
+    refine
+        How the map is refined.
+    tell
+        Told how far the work is.
+    """
+    ways = [
+        _first_look(*way)
+        for group in zip(networks, sources, targets, strict=True)
+        for way in _orientations(*group)
+        if way[-1] > LEAST_PRIOR or len(networks) == 1
+    ] or [_first_look(*next(_orientations(networks[0], sources[0], targets[0])))]
+    tell(_LOOKED)
+    ways += _agreeing(min(ways, key=lambda way: way.cost), orient)
+    ways.sort(key=lambda way: way.cost)
+    close = [way for way in ways if way.cost <= ways[0].cost + CLOSE]
+    tried = ways[:1] if refine == "none" else _distinct(close)
+    found = [
+        _refined(way, refine, _part_of(tell, number, len(tried)))
+        for number, way in enumerate(tried)
+    ]
+    found.sort(key=lambda one: one.cost)
+    for way in ways:
+        log.info("%s: cost %.2f", way.networks.name, way.cost)
+    log.info("%s chosen from %d ways, %d refined", found[0].networks.name, len(ways), len(tried))
+    weights = [math.exp((found[0].cost - one.cost) / TEMPERATURE) for one in found]
+    return [
+        one._replace(probability=weight / sum(weights))
+        for one, weight in zip(found, weights, strict=True)
+    ]
+
+
+def _orientations(
+    networks: Networks, source: Sequence[Prepared], target: Sequence[Prepared]
+) -> Iterator[tuple[Networks, Prepared, Prepared, float]]:
+    """Yield the orientations in which a pair can be matched, with their priors."""
+    for number, one in enumerate(source):
+        for other in target[: 1 if number else None]:  # two unlikely frames at once are too much
+            opinions = [_opinion(networks, side) for side in (one, other)]
+            yield networks, one, other, max(sum(opinions), LEAST_PRIOR)
+
+
+def _opinion(networks: Networks, prepared: Prepared) -> float:
+    """Logarithm of how probable a frame is, and that a shape is of the kind the weights know."""
+    frame = prepared.frame
+    if frame is None:
+        return 0.0
+    kind = frame.kinds[KINDS.index(networks.name)] if networks.name in KINDS else 1.0
+    return math.log(max(frame.certainty * kind, 1e-9))
+
+
+def _first_look(networks: Networks, source: Prepared, target: Prepared, prior: float) -> Way:
+    """Match the first parts of both shapes by nearest features."""
+    pair = Pair(source.first_part, target.first_part)
+    nearest = pair.best.indices  # (n,)
+    columns = torch.from_numpy(target.sample.parts[0])  # (m,)
+    cost = map_scores(pair, nearest).energy - PRIOR * prior
+    return Way(networks, source, target, prior, columns[nearest], cost)
+
+
+def _part_of(tell: Tell, number: int, count: int) -> Tell:
+    """Tell how far the refinement of one way out of `count` is, as a share of the whole."""
+    return lambda share: tell(_LOOKED + (1 - _LOOKED) * (number + share) / count)
+
+
+def _refined(way: Way, method: Method, tell: Tell) -> Candidate:
+    """Match all embedded points."""
+    pair = Pair(way.source.embedded, way.target.embedded)
+    options: Method | Options = method
+    if not (way.source.sample.complete and way.target.sample.complete):
+        # Points chosen on each shape separately are not the same: no need to test that.
+        alone: dict[Method, Options] = {
+            "coherent": Coherent(one_to_one=False),
+            "ot": Transport(one_to_one=False),
+        }
+        options = alone.get(method, method)
+    refined = refine_pair(pair, options, tell=tell)
+    cost = refined.energy - PRIOR * way.prior
+    return Candidate(way.networks, way.source, way.target, pair, refined, cost)
+
+
+def _agreeing(way: Way, orient: Orient) -> list[Way]:
+    """Rotate either shape as the map suggests, if their frames disagree."""
+    if orient == "none":
+        return []
+    source, target = way.source, way.target
+    points = source.first_part.points  # (n, 3)
+    images = target.points[way.partners]  # (n, 3)
+    turn = kabsch(points.numpy(), images.numpy()).rotation  # (3, 3)
+    turn = yaw_only(turn) if orient == "yaw" else turn
+    if _degrees(turn) < DISAGREE:
+        return []
+    return [
+        _first_look(way.networks, source.rotated(turn), target, way.prior),
+        _first_look(way.networks, source, target.rotated(turn.T), way.prior),
+    ]
+
+
+def _distinct(ways: list[Way]) -> list[Way]:
+    """Leave out ways whose first look repeats that of an earlier one."""
+    kept: list[Way] = []
+    for way in ways:
+        if not any(_agree(way, other) for other in kept):
+            kept.append(way)
+    return kept
+
+
+def _agree(first: Way, second: Way) -> bool:
+    places = first.target.points  # (M, 3)
+    apart = (places[first.partners] - places[second.partners]).norm(dim=1)  # (n,)
+    return float(apart.mean()) < SAME
+
+
+def _degrees(rotation: FloatArray) -> float:
+    """Angle of a (3, 3) rotation."""
+    return float(np.degrees(np.arccos(np.clip((np.trace(rotation) - 1) / 2, -1.0, 1.0))))

@@ -1,0 +1,302 @@
+"""Match two shapes: files, arrays or `Shape`s in, a `Correspondence` of every point out.
+
+Stages, in order: choose points, orient and embed, once for each shape (see `preparation`); find the
+best way to match them and refine the map (see `candidates`); estimate how likely each match is
+right (see `confidence`); and extend the map to every vertex (see `dense`).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ltenet import __version__
+from ltenet.correspondence import UNMATCHED, Correspondence
+from ltenet.correspondence.algebra import MapArrays
+from ltenet.errors import UsageError
+from ltenet.geometry.arrays import FloatArray
+from ltenet.geometry.winding import is_inside_out
+from ltenet.io import load
+from ltenet.matching.candidates import Candidate, ranked_candidates
+from ltenet.matching.confidence import evidence, read_calibration
+from ltenet.matching.config import MatchConfig
+from ltenet.matching.dense import Carrier, Landing, land
+from ltenet.matching.frame_networks import KINDS
+from ltenet.matching.networks import Networks, read_networks
+from ltenet.matching.preparation import Cleaned, Prepared, prepare
+from ltenet.matching.summary import DECIDED
+from ltenet.method.model import available_weights
+from ltenet.refinement.threads import idle_cores, limited_threads
+from ltenet.shape import Shape
+
+Progress = Callable[[str, float], None]
+#: A shape in its plausible orientations, for each set of weights.
+PreparedShape = tuple[tuple[Prepared, ...], ...]
+ShapeLike = Shape | str | os.PathLike[str] | ArrayLike
+
+#: Weights that "auto" chooses among.
+CANDIDATES = ("human", "animal")
+#: Share of regions turned inside out above which a map reverses orientation.
+REVERSED = 0.5
+#: Probability below which a shape is not of the kind that weights know: it is not embedded yet.
+UNKNOWN = 0.05
+
+log = logging.getLogger(__name__)
+
+
+class Matcher:
+    """Matches shapes with one configuration; weights are read once, embeddings can be kept.
+
+    Parameters
+    ----------
+    config
+        How to match.
+    progress
+        Called with the name of a stage and the fraction done.
+    """
+
+    def __init__(self, config: MatchConfig | None = None, *, progress: Progress | None = None):
+        self.config = config or MatchConfig()
+        self._progress = progress or _no_progress
+        names: tuple[str, ...] = (self.config.model,)
+        if self.config.model == "auto":
+            names = tuple(name for name in CANDIDATES if name in available_weights())
+        self.networks = tuple(read_networks(name) for name in names)
+        for networks in self.networks:
+            _tell_what_is_missing(networks, self.config)
+        self.seconds: dict[str, float] = {}
+
+    def prepare(self, shape: Shape, *, mirror: bool = False) -> PreparedShape:
+        """Sample, orient and embed a shape, as far as a first look needs, for each set of weights.
+
+        The rest is embedded when a way is refined, and kept. `mirror` reflects the shape first.
+        """
+        config = self.config
+        with self._stage("embed"), limited_threads(idle_cores()):
+            found = prepare(
+                shape,
+                self.networks,
+                points=config.points,
+                orient=config.orient,
+                seed=config.seed,
+                mirror=mirror,
+            )
+            _tell_what_is_odd(found[0][0].sample.cleaned)
+            for networks, orientations in zip(self.networks, found, strict=True):
+                if may_know(networks, orientations[0]):
+                    _ = orientations[0].first_part  # here, so that the time counts as embedding
+            return found
+
+    def match(self, source: Shape, target: Shape) -> Correspondence:
+        """Match two shapes."""
+        self.seconds = {}
+        prepared = self.prepare(source, mirror=self.config.mirror)
+        return self.match_prepared(prepared, self.prepare(target))
+
+    def match_prepared(self, sources: PreparedShape, targets: PreparedShape) -> Correspondence:
+        """Match two shapes that went through `prepare`."""
+        with self._stage("refine"), limited_threads(idle_cores()):
+            best = self.choose(sources, targets)
+        with self._stage("confidence"), limited_threads(1):
+            columns = evidence(best.pair, best.refined)  # (n, 6)
+            calibration = read_calibration(best.networks.folder)
+            sampled_scores = best.probability * calibration.estimate(columns)  # (n,)
+        with self._stage("carry"), limited_threads(1):
+            landing, scores = _to_every_vertex(best, sampled_scores)
+        indices = np.where(scores >= self.config.threshold, landing.indices, UNMATCHED)  # (N,)
+        if best.source.sample.complete:
+            indices[best.refined.indices.numpy() < 0] = UNMATCHED
+        if best.refined.mirrored > REVERSED:
+            log.warning(
+                "the map reverses orientation: %.0f %% of the regions are turned inside out, so "
+                "left and right, or front and back, may be exchanged",
+                100 * best.refined.mirrored,
+            )
+        if best.probability < DECIDED:
+            log.warning(
+                "front and back may be exchanged: another orientation is nearly as plausible"
+            )
+        arrays = MapArrays(indices, scores, landing.neighbors, landing.weights)
+        source, target = best.source.sample.cleaned, best.target.sample.cleaned
+        return Correspondence(
+            **_with_outliers(arrays, source, target)._asdict(),
+            target_size=len(target.given),
+            details=self._details(best),
+            source=source.given,
+            target=target.given,
+        )
+
+    def choose(self, sources: PreparedShape, targets: PreparedShape) -> Candidate:
+        """Find the best way to match two shapes that went through `prepare`."""
+        config = self.config
+        return ranked_candidates(
+            self.networks,
+            sources,
+            targets,
+            orient=config.orient,
+            refine=config.refine,
+            tell=lambda share: self._progress("refine", share),
+        )[0]
+
+    def _details(self, best: Candidate) -> dict[str, Any]:
+        """How the map was made, as plain values."""
+        frames = {
+            f"{side}_certainty": round(prepared.frame.certainty, 3)
+            for side, prepared in (("source", best.source), ("target", best.target))
+            if prepared.frame is not None
+        }
+        sides = [best.source.sample.cleaned, best.target.sample.cleaned]
+        return {
+            "version": __version__,
+            **asdict(self.config),
+            "model": best.networks.name,
+            "calibrated": read_calibration(best.networks.folder).fitted,
+            "embedded": [len(best.source.sample.rows), len(best.target.sample.rows)],
+            "outliers": [side.outliers for side in sides],
+            "inside_out": [is_inside_out(side.given.points, side.given.faces) for side in sides],
+            **frames,
+            "direction_probability": round(best.probability, 3),
+            "energy": round(best.refined.energy, 4),
+            "mirrored": round(best.refined.mirrored, 4),
+            "orientation_reversed": best.refined.mirrored > REVERSED,
+            "refinement_accepted": best.refined.accepted,
+        }
+
+    @contextmanager
+    def _stage(self, name: str) -> Iterator[None]:
+        self._progress(name, 0.0)
+        start = time.perf_counter()
+        yield
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+        self._progress(name, 1.0)
+        log.info("%s: %.2f s", name, self.seconds[name])
+
+
+def match(
+    source: ShapeLike,
+    target: ShapeLike,
+    *,
+    config: MatchConfig | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Correspondence:
+    """Match two shapes.
+
+    Parameters
+    ----------
+    source, target
+        `Shape`s, paths, or (N, 3) arrays; meshes or clouds, of any size and unit.
+    config
+        How; by default that of `MatchConfig` with the `options` given by name.
+    progress
+        Called with the name of a stage and the fraction done.
+
+    Returns
+    -------
+    Correspondence
+        From source to target, with the probability that each partner is right.
+    """
+    if config is not None and options:
+        raise UsageError(
+            f"got config and {', '.join(options)}, expected one of the two; "
+            "try putting the options into the config"
+        )
+    matcher = Matcher(config or MatchConfig(**options), progress=progress)
+    return matcher.match(as_shape(source, "source"), as_shape(target, "target"))
+
+
+def as_shape(shape: ShapeLike, name: str) -> Shape:
+    """Read a path, or take an array for points."""
+    if isinstance(shape, Shape):
+        return shape
+    if isinstance(shape, (str, os.PathLike)):
+        return load(shape)
+    return Shape(np.asarray(shape), name=name)
+
+
+def _tell_what_is_missing(networks: Networks, config: MatchConfig) -> None:
+    """Warn about weights without the files that matching relies on."""
+    if networks.orienter is None and config.orient != "none":
+        log.warning(
+            "%s: these weights have no orientation network: both shapes must stand upright (y up) "
+            "and face the same way",
+            networks.name,
+        )
+    if not read_calibration(networks.folder).fitted and config.threshold > 0:
+        log.warning(
+            "%s: these weights are not calibrated: probabilities are a guess", networks.name
+        )
+
+
+def _tell_what_is_odd(cleaned: Cleaned) -> None:
+    """Warn about outliers and about meshes turned inside out."""
+    shape = cleaned.given
+    if cleaned.outliers:
+        log.warning(
+            "%s: %d of %d points are outliers and stay unmatched",
+            shape.name,
+            cleaned.outliers,
+            len(shape),
+        )
+    if is_inside_out(shape.points, shape.faces):
+        log.warning(
+            "%s: the faces look inwards: the mesh is turned inside out or mirrored (see --mirror)",
+            shape.name,
+        )
+
+
+def _with_outliers(arrays: MapArrays, source: Cleaned, target: Cleaned) -> MapArrays:
+    """Extend a map of the inliers to all points: outliers have neither partner nor neighbours."""
+    if not source.outliers and not target.outliers:
+        return arrays
+    assert arrays.scores is not None
+    assert arrays.neighbors is not None
+    assert arrays.weights is not None
+    count, k = len(source.given), arrays.neighbors.shape[1]
+    indices, scores = np.full(count, UNMATCHED), np.zeros(count)  # (N,), (N,)
+    neighbors, weights = np.zeros((count, k), dtype=np.int64), np.zeros((count, k))  # (N, K)
+    partners = target.inliers[arrays.indices]  # (n,)
+    indices[source.inliers] = np.where(arrays.matched, partners, UNMATCHED)
+    scores[source.inliers] = arrays.scores
+    neighbors[source.inliers] = target.inliers[arrays.neighbors]
+    weights[source.inliers] = arrays.weights
+    return MapArrays(indices, scores, neighbors, weights)
+
+
+def may_know(networks: Networks, prepared: Prepared) -> bool:
+    """Whether a shape may be of the kind that the weights know."""
+    if prepared.frame is None or networks.name not in KINDS:
+        return True
+    return prepared.frame.kinds[KINDS.index(networks.name)] > UNKNOWN
+
+
+def _no_progress(stage: str, share: float) -> None:
+    pass
+
+
+def _to_every_vertex(best: Candidate, scores: FloatArray) -> tuple[Landing, FloatArray]:
+    """Extend map and scores (n,) from the embedded points to all points of the source.
+
+    Returns
+    -------
+    The target points of each source point, and its score (N,).
+    """
+    refined = best.refined
+    if best.source.sample.complete and best.target.sample.complete:
+        indices = refined.indices.numpy()  # (N,)
+        nearest = np.where(indices >= 0, indices, refined.neighbors[:, 0].numpy())  # (N,)
+        weights = refined.weights.double().numpy()  # (N, K)
+        return Landing(nearest, refined.neighbors.numpy(), weights), scores
+    places = refined.positions.double().numpy()  # (n, 3)
+    if not best.source.sample.complete:
+        points = best.source.points.double().numpy()  # (n, 3)
+        places, scores = Carrier(points, places, scores).carry(best.source.all_points())
+    return land(places, best.target.all_points()), scores

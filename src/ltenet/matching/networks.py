@@ -1,0 +1,54 @@
+"""The networks behind a name or folder of weights, read once."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from ltenet.matching.orientation import FILE, Orienter
+from ltenet.method.model import LTENet, find_weights
+
+
+class Networks(NamedTuple):
+    """What the name of some weights stands for.
+
+    Attributes
+    ----------
+    name
+        Without the path.
+    folder
+        Where the weights are.
+    model
+        The embedding.
+    orienter
+        Finds the frame of a shape; None if the weights have none. Weights with the same networks
+        share one object, so that each shape is looked at once.
+    """
+
+    name: str
+    folder: Path
+    model: LTENet
+    orienter: Orienter | None
+
+
+@lru_cache(maxsize=4)
+def read_networks(name: str) -> Networks:
+    """Read weights by name or folder, with the orientation networks that belong to them."""
+    folder = find_weights(name)
+    path = folder / FILE
+    orienter = None
+    if path.is_file():
+        orienter = _read_orienter(folder, sha256(path.read_bytes()).hexdigest())
+    return Networks(Path(name).name, folder, LTENet.from_pretrained(name), orienter)
+
+
+_ORIENTERS: dict[str, Orienter | None] = {}
+
+
+def _read_orienter(folder: Path, digest: str) -> Orienter | None:
+    if digest not in _ORIENTERS:
+        _ORIENTERS.clear()  # one is enough: shipped weights share it
+        _ORIENTERS[digest] = Orienter.from_pretrained(folder)
+    return _ORIENTERS[digest]

@@ -1,0 +1,149 @@
+"""DGCNN, the embedding network: (N, 3) points -> (N, D) features.
+
+EdgeConv layers one after another (see `edgeconv`); their outputs are concatenated and mapped to D.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ltenet.errors import InputError
+from ltenet.method.batchnorm import folded_affine, total_over_processes, track_statistics
+from ltenet.method.edgeconv import EdgeConv
+from ltenet.method.graph import NeighborGraph, neighbor_graphs
+
+#: Far beyond any use; a damaged configuration must not take all memory.
+_MOST_LAYERS, _LARGEST = 64, 2**16
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """What the network looks like; the defaults are the paper's.
+
+    Attributes
+    ----------
+    widths
+        Output channels of the EdgeConv layers; their number is the depth.
+    dimension
+        Channels of the embedding, the paper's D.
+    neighbors
+        Neighbours of each point, itself included.
+    dilations
+        How far apart the neighbours are, layer by layer: with dilation d every d-th of the
+        nearest ones is taken. One number for each width, or none for the paper's 1 throughout.
+    dynamic
+        Find the neighbours anew in the features of each layer instead of once in 3-D.
+    slope
+        Negative slope of LeakyReLU.
+    momentum
+        Share of a new batch in the running statistics of BatchNorm.
+    """
+
+    widths: tuple[int, ...] = (96, 192, 384, 768)
+    dimension: int = 512
+    neighbors: int = 27
+    dilations: tuple[int, ...] = ()
+    dynamic: bool = False
+    slope: float = 0.2
+    momentum: float = 0.1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "widths", tuple(self.widths))
+        object.__setattr__(self, "dilations", tuple(self.dilations))
+        if self.dilations and (len(self.dilations) != len(self.widths) or min(self.dilations) < 1):
+            raise InputError(
+                f"encoder: got dilations {self.dilations} for {len(self.widths)} layers, expected "
+                "one of at least 1 for each; try leaving them out, for 1 throughout"
+            )
+        numbers = (*self.widths, self.dimension, self.neighbors)
+        if len(self.widths) > _MOST_LAYERS or max(numbers) > _LARGEST:
+            raise InputError(
+                f"encoder: got {len(self.widths)} layers and sizes up to {max(numbers)}, expected "
+                f"at most {_MOST_LAYERS} and {_LARGEST}; try the paper's network"
+            )
+        if not self.widths or min(numbers) < 1:
+            raise InputError(
+                f"encoder: got widths {self.widths}, dimension {self.dimension} and "
+                f"{self.neighbors} neighbours, expected at least one layer and positive numbers; "
+                "try leaving them out, for the paper's network"
+            )
+        if not 0 <= self.slope <= 1:
+            raise InputError(
+                f"encoder: got a LeakyReLU slope of {self.slope}, expected 0 to 1, where maximum "
+                "and activation commute; try DGCNN's 0.2"
+            )
+
+
+class DGCNN(nn.Module):
+    """The network. Shapes of a batch may differ in size; they share the statistics of BatchNorm.
+
+    Input and output are (B, N, 3) -> (B, N, D), or a sequence of (N_s, 3) -> a list of (N_s, D).
+    """
+
+    def __init__(self, config: EncoderConfig | None = None) -> None:
+        super().__init__()
+        self.config = config or EncoderConfig()
+        inputs = (3, *self.config.widths[:-1])
+        self.layers = nn.ModuleList(
+            EdgeConv(*channels, slope=self.config.slope, momentum=self.config.momentum)
+            for channels in zip(inputs, self.config.widths, strict=True)
+        )
+        self.head = nn.Linear(sum(self.config.widths), self.config.dimension, bias=False)
+        self.norm = nn.BatchNorm1d(self.config.dimension, momentum=self.config.momentum)
+        self.shared = False
+
+    def share_statistics(self) -> None:
+        """Let BatchNorm see the batches of all processes as one, from now on."""
+        for layer in (self, *self.layers):
+            layer.shared = True
+
+    def forward(
+        self, shapes: Tensor | Sequence[Tensor], graphs: Sequence[NeighborGraph] | None = None
+    ) -> Tensor | list[Tensor]:
+        """Embed a batch of shapes; `graphs` are what `graphs_of` made of them, if known."""
+        sizes = [len(points) for points in shapes]
+        features = torch.cat(list(shapes))  # (M, 3), M = sum of the sizes
+        graphs = graphs or self.graphs_of(shapes)
+        outputs = []
+        for depth, layer in enumerate(self.layers):
+            if self.config.dynamic and depth > 0:
+                graphs = self.graphs_of(features.split(sizes))
+            features = layer(features, graphs[depth])  # (M, C)
+            outputs.append(features)
+        features = self._embed(torch.cat(outputs, dim=1))  # (M, D)
+        if isinstance(shapes, Tensor):
+            return features.view(len(sizes), -1, self.config.dimension)  # (B, N, D)
+        return list(features.split(sizes))
+
+    def graphs_of(self, shapes: Tensor | Sequence[Tensor]) -> list[NeighborGraph]:
+        """Neighbours of every point of a batch, as one graph for each layer."""
+        dilations = self.config.dilations or (1,) * len(self.layers)
+        return neighbor_graphs(list(shapes), self.config.neighbors, dilations)
+
+    def _embed(self, features: Tensor) -> Tensor:
+        """Last linear layer: (M, sum of widths) -> (M, D)."""
+        if self.training:
+            features = self._normalized(self.head(features))  # (M, D)
+        else:
+            scale, shift = folded_affine(self.norm)
+            features = F.linear(features, self.head.weight * scale[:, None], shift)  # (M, D)
+        return F.leaky_relu(features, self.config.slope, inplace=not self.training)
+
+    def _normalized(self, features: Tensor) -> Tensor:
+        """BatchNorm of (M, D) features; torch's own is shared on GPUs only."""
+        if not self.shared:
+            return self.norm(features)  # type: ignore[no-any-return]
+        count = total_over_processes(
+            features.new_tensor(len(features), dtype=torch.float64), shared=True
+        )
+        mean = total_over_processes(features.sum(dim=0), shared=True) / count  # (D,)
+        features = features - mean
+        variance = total_over_processes(features.square().sum(dim=0), shared=True) / count  # (D,)
+        track_statistics(self.norm, mean, variance, count)
+        scale = self.norm.weight * torch.rsqrt(variance + self.norm.eps)  # (D,)
+        return torch.addcmul(self.norm.bias, features, scale)

@@ -1,0 +1,247 @@
+"""LTENet: the network with its configuration, on tensors, and as a folder of files.
+
+A folder holds `config.json`, `model.safetensors` and usually a model card `README.md`, as public
+model hubs lay it out. Weights in the package are known by a short name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import torch
+from numpy.typing import ArrayLike
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from ltenet.configuration import from_dict, to_dict
+from ltenet.errors import InputError, MissingError
+from ltenet.files import atomic_path
+from ltenet.io.formats.documents import read_json
+from ltenet.method.divergence import DivergenceConfig
+from ltenet.method.encoder import DGCNN, EncoderConfig
+from ltenet.method.graph import NeighborGraph
+from ltenet.method.transforms import TransformConfig
+from ltenet.shape import Shape
+
+#: Raised when a change makes older config.json files mean something else.
+FORMAT = 1
+
+#: Largest config.json, in bytes.
+_CONFIG_LIMIT = 2**20
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Everything that belongs to the weights; the defaults are the paper's.
+
+    Attributes
+    ----------
+    encoder
+        The network.
+    radius
+        Root-mean-square radius that shapes are scaled to before they are embedded; None keeps
+        their unit, as the paper does. The bandwidth in `divergence` belongs to this scale.
+    center
+        Whether shapes are moved so that the mean of their points is the origin. DPC's loader
+        takes coordinates as they stand in the file: False.
+    transform
+        How neighbours and weights are found.
+    divergence
+        How rebuilt shapes are compared with real ones.
+    """
+
+    encoder: EncoderConfig = field(default_factory=EncoderConfig)
+    radius: float | None = None
+    center: bool = True
+    transform: TransformConfig = field(default_factory=TransformConfig)
+    divergence: DivergenceConfig = field(default_factory=DivergenceConfig)
+
+
+class LTENet(nn.Module):
+    """The embedding network: tensors in, tensors out.
+
+    Use `embed` for whole shapes with their normalisation, and the module itself, on normalised
+    batches, for training.
+    """
+
+    def __init__(self, config: ModelConfig | None = None) -> None:
+        super().__init__()
+        self.config = config or ModelConfig()
+        self.encoder = DGCNN(self.config.encoder)
+
+    def forward(
+        self, sources: Sequence[Tensor], targets: Sequence[Tensor], *, joint: bool = True
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """Embed B normalised pairs: (N_b, 3) and (M_b, 3) each -> (N_b, D) and (M_b, D) each.
+
+        Parameters
+        ----------
+        joint
+            Both shapes go through the network in one pass and share the batch statistics. False
+            makes two passes with statistics of their own, as DPC does.
+        """
+        if not joint:
+            return list(self.encoder(sources)), list(self.encoder(targets))
+        features = list(self.encoder([*sources, *targets]))
+        return features[: len(sources)], features[len(sources) :]
+
+    @torch.no_grad()
+    def embed(
+        self,
+        shape: Shape | Tensor | ArrayLike,
+        *,
+        graphs: Sequence[NeighborGraph] | None = None,
+    ) -> Tensor:
+        """Features (N, D) of a shape given as `Shape` or (N, 3) coordinates, normalised first.
+
+        Parameters
+        ----------
+        shape
+            What is embedded.
+        graphs
+            What `graphs_of` made of it, if known; turning the shape leaves them as they are.
+        """
+        training = self.training
+        try:
+            points = self._normalized(shape)  # (N, 3)
+            return self.eval().encoder(points[None], graphs)[0]  # type: ignore[no-any-return]
+        finally:
+            self.train(training)
+
+    @torch.no_grad()
+    def graphs_of(self, shape: Shape | Tensor | ArrayLike) -> list[NeighborGraph]:
+        """Neighbours of every point of a shape, as `embed` needs them."""
+        return self.encoder.graphs_of(self._normalized(shape)[None])
+
+    def _normalized(self, shape: Shape | Tensor | ArrayLike) -> Tensor:
+        """(N, 3) points as the network sees them."""
+        if not isinstance(shape, Shape):
+            shape = Shape(torch.as_tensor(shape).cpu().numpy())
+        parameter = next(self.parameters())
+        return torch.tensor(
+            shape.normalized(radius=self.config.radius, center=self.config.center).points,
+            dtype=parameter.dtype,
+            device=parameter.device,
+        )
+
+    def save_pretrained(self, folder: str | Path, *, force: bool = False) -> None:
+        """Write `config.json` and `model.safetensors` into a folder.
+
+        Nothing is overwritten without `force`, and no half-written file is ever left behind.
+        """
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        state = {name: value.contiguous() for name, value in self.state_dict().items()}
+        with atomic_path(folder / "model.safetensors", force=force) as path:
+            save_file(state, path, metadata={"format": "pt"})
+        settings = {"format": FORMAT, "model": to_dict(self.config)}
+        with atomic_path(folder / "config.json", force=force) as path:
+            path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+
+    @classmethod
+    def from_pretrained(cls, name: str | Path, *, device: str | torch.device = "cpu") -> LTENet:
+        """Load weights by the name under which the package ships them, or from a folder.
+
+        The configuration comes with the weights. Every tensor must be there, and no other.
+        """
+        folder = find_weights(name)
+        config = _read_config(folder / "config.json")
+        # Sizes are compared before memory is taken: a configuration may ask for any amount.
+        with torch.device("meta"):
+            expected = cls(config).state_dict()
+        path = folder / "model.safetensors"
+        try:
+            with safe_open(path, "pt") as file:
+                sizes = {key: tuple(file.get_slice(key).get_shape()) for key in file.keys()}  # noqa: SIM118
+        except (SafetensorError, OSError) as error:
+            raise InputError(
+                f"{path}: got weights that cannot be read ({error}), expected a complete "
+                "safetensors file; try copying the folder again"
+            ) from None
+        problems = [
+            f"{kind} {', '.join(sorted(names)[:3])}"
+            for kind, names in (
+                ("missing", set(expected) - set(sizes)),
+                ("unexpected", set(sizes) - set(expected)),
+                (
+                    "of another size",
+                    {k for k in set(expected) & set(sizes) if tuple(expected[k].shape) != sizes[k]},
+                ),
+            )
+            if names
+        ]
+        if problems:
+            raise InputError(
+                f"{path}: got tensors that do not fit config.json ({', '.join(problems)}), "
+                "expected those of that configuration; try keeping the two files of a folder "
+                "together"
+            )
+        model, state = cls(config), load_file(path)
+        model.load_state_dict({key: state[key].to(expected[key].dtype) for key in expected})
+        return model.to(device).eval()
+
+
+def available_weights() -> tuple[str, ...]:
+    """Names of the weights that the package ships."""
+    root = resources.files("ltenet") / "weights"
+    if not root.is_dir():
+        return ()
+    return tuple(sorted(entry.name for entry in root.iterdir() if entry.is_dir()))
+
+
+def find_weights(name: str | Path) -> Path:
+    """Folder of weights given by name or path."""
+    shipped = available_weights()
+    if str(name) in shipped:
+        return Path(str(resources.files("ltenet") / "weights" / str(name)))
+    folder = Path(name)
+    for file in ("config.json", "model.safetensors"):
+        if not (folder / file).is_file():
+            raise MissingError(
+                f"{name}: got no {file} there, expected a folder with config.json and "
+                "model.safetensors, or the name of shipped weights; try one of "
+                f"{', '.join(shipped) or 'none in this version'}"
+            )
+    missing = [file for file in _noted_files(folder) if not (folder / file).is_file()]
+    if missing:
+        raise InputError(
+            f"{name}: got weights without {', '.join(missing)}, expected all files that their "
+            "config.json lists; try to copy the whole folder again"
+        )
+    return folder
+
+
+def note_files(folder: Path) -> None:
+    """Note in `config.json` which files belong to the weights: a part of them is then refused."""
+    path = folder / "config.json"
+    settings = json.loads(path.read_text(encoding="utf-8"))
+    settings["files"] = sorted(file.name for file in folder.iterdir() if file.is_file())
+    with atomic_path(path, force=True) as temporary:
+        temporary.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+
+
+def _noted_files(folder: Path) -> list[str]:
+    """Read what `note_files` wrote; nothing where nobody noted anything that can be read."""
+    try:
+        settings = read_json(folder / "config.json", limit=_CONFIG_LIMIT)
+    except InputError:
+        return []
+    files = settings.get("files", []) if isinstance(settings, dict) else []
+    return [Path(str(file)).name for file in files] if isinstance(files, list) else []
+
+
+def _read_config(path: Path) -> ModelConfig:
+    settings: Any = read_json(path, limit=_CONFIG_LIMIT)
+    if not isinstance(settings, dict) or settings.get("format") != FORMAT:
+        found = settings.get("format") if isinstance(settings, dict) else type(settings).__name__
+        raise InputError(
+            f"{path}: got format {str(found)[:40]!r}, expected {FORMAT}; "
+            "try the version of ltenet that wrote the folder"
+        )
+    return from_dict(ModelConfig, settings.get("model", {}), where=f"{path}: model")

@@ -1,0 +1,143 @@
+"""Nearest neighbours: Euclidean in 3-D, by cosine in feature space (Eq. 13).
+
+Nothing here holds an (N, M) matrix: 3-D queries go to a KD-tree, feature queries run over blocks
+of rows.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from scipy.spatial import KDTree
+from torch import Tensor
+
+from ltenet.errors import InputError
+
+#: Similarities computed at a time: 4 M floats are 16 MB, large enough for full matrix products.
+BLOCK_ENTRIES = 1 << 22
+
+
+class TopK(NamedTuple):
+    """The best `k` targets of every source point, best first.
+
+    Attributes
+    ----------
+    indices
+        (..., N, K) int64, into the target.
+    scores
+        (..., N, K) cosine similarities.
+    """
+
+    indices: Tensor
+    scores: Tensor
+
+
+def knn_graph(points: Tensor, k: int) -> Tensor:
+    """Euclidean neighbours of every point among the points themselves, itself first.
+
+    Parameters
+    ----------
+    points
+        (N, C) coordinates, any C; a KD-tree answers on the CPU, blocked products elsewhere.
+    k
+        Number of neighbours, the point itself included.
+
+    Returns
+    -------
+    Tensor
+        (N, k) int64, nearest first. With duplicated points the point itself still comes first.
+    """
+    count = len(points)
+    _check_k(k, count, what="neighbours of each point")
+    if points.device.type == "cpu" and points.shape[1] <= 3:
+        coordinates = points.detach().numpy()
+        indices = torch.from_numpy(KDTree(coordinates).query(coordinates, k=k)[1])
+        indices = indices.reshape(count, k)  # (N, k), also for k = 1
+    else:
+        indices = _blocked_knn(points.detach(), k)
+    return _itself_first(indices)
+
+
+def cosine_topk(source: Tensor, target: Tensor, k: int, *, exclude_itself: bool = False) -> TopK:
+    """Targets with the largest cosine similarity, in blocks of rows.
+
+    Parameters
+    ----------
+    source
+        (N, D) or (B, N, D) features.
+    target
+        (M, D) or (B, M, D) features.
+    k
+        Number of neighbours.
+    exclude_itself
+        Source and target are the same points; point i is not its own neighbour. The diagonal is
+        masked rather than the first hit dropped, which would drop a duplicate instead.
+
+    Notes
+    -----
+    No gradient: the choice of neighbours is not differentiable.
+    """
+    if source.shape[-1] != target.shape[-1] or source.shape[:-2] != target.shape[:-2]:
+        raise InputError(
+            f"features: got tensors of shape {tuple(source.shape)} and {tuple(target.shape)}, "
+            "expected the same batch and the same dimension; try embedding both with one model"
+        )
+    count, candidates = source.shape[-2], target.shape[-2]
+    if exclude_itself and count != candidates:
+        raise InputError(
+            f"features: got {count} points to exclude from {candidates}, expected the same points "
+            "on both sides; try passing the same features twice"
+        )
+    _check_k(k, candidates - exclude_itself, what="target neighbours")
+    with torch.no_grad():
+        source = torch.nn.functional.normalize(source, dim=-1)  # (..., N, D)
+        target = torch.nn.functional.normalize(target, dim=-1).transpose(-1, -2)  # (..., D, M)
+        rows = max(1, BLOCK_ENTRIES // (target.shape[:-2].numel() * candidates))
+        indices, scores = [], []
+        for start in range(0, count, rows):
+            similarity = source[..., start : start + rows, :] @ target  # (..., rows, M)
+            if exclude_itself:
+                similarity.diagonal(offset=start, dim1=-2, dim2=-1).fill_(-torch.inf)
+            best = similarity.topk(k, dim=-1)
+            indices.append(best.indices)
+            scores.append(best.values)
+        return TopK(torch.cat(indices, dim=-2), torch.cat(scores, dim=-2))
+
+
+def _blocked_knn(points: Tensor, k: int) -> Tensor:
+    """Return Euclidean neighbours (N, k) from blocks of squared distances |a|^2 + |b|^2 - 2ab."""
+    points = points - points.mean(dim=0)  # small norms, small cancellation
+    squares = points.square().sum(dim=1)  # (N,)
+    rows = max(1, BLOCK_ENTRIES // len(points))
+    indices = []
+    for start in range(0, len(points), rows):
+        block = torch.addmm(squares, points[start : start + rows], points.T, alpha=-2)  # (rows, N)
+        # Rounding must not put a near twin before the point itself.
+        block.diagonal(offset=start).fill_(-torch.inf)
+        indices.append(block.topk(k, dim=1, largest=False).indices)
+    return torch.cat(indices)
+
+
+def _itself_first(indices: Tensor) -> Tensor:
+    """Put point i first in row i; where duplicates pushed it out, it replaces the first of them."""
+    itself = torch.arange(len(indices), device=indices.device)  # (N,)
+    misplaced = indices[:, 0] != itself  # (N,)
+    if misplaced.any():
+        indices = indices.clone()
+        rows = indices[misplaced]  # (m, k)
+        first = rows[:, :1].clone()  # (m, 1)
+        # Swap where the point is further down the row; elsewhere just take the first place.
+        own = itself[misplaced, None]  # (m, 1)
+        rows = torch.where(rows == own, first, rows)
+        rows[:, 0] = own[:, 0]
+        indices[misplaced] = rows
+    return indices
+
+
+def _check_k(k: int, available: int, *, what: str) -> None:
+    if not 1 <= k <= available:
+        raise InputError(
+            f"got {k} {what} for {available} points, expected 1 to {available}; "
+            "try a smaller number, or a shape with more points"
+        )

@@ -1,0 +1,95 @@
+"""Shapes rebuilt in 3-D with the weights found in feature space: Eq. 6.
+
+Row i of a cross-reconstruction is where source point i lies on the target: its *soft
+correspondence*. Row i of a self-reconstruction is point i rebuilt from its own shape.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from torch import Tensor
+
+from ltenet.method.graph import NeighborGraph, neighbor_sum
+from ltenet.method.transforms import Neighborhoods, TransformConfig, neighborhoods
+
+
+class Reconstructions(NamedTuple):
+    """What the training objective compares; N source and M target points.
+
+    Attributes
+    ----------
+    target
+        (B, N, 3) the target rebuilt at the source points: the paper's Y hat.
+    source
+        (B, M, 3) the source rebuilt at the target points: X hat.
+    source_itself
+        (B, N, 3) the source from itself, X tilde; None if not asked for.
+    target_itself
+        (B, M, 3) the target from itself, Y tilde; None if not asked for.
+    """
+
+    target: Tensor
+    source: Tensor
+    source_itself: Tensor | None
+    target_itself: Tensor | None
+
+
+def reconstruct(neighborhoods: Neighborhoods, points: Tensor) -> Tensor:
+    """Weighted means (B, N, C) of the (B, M, C) points in each neighbourhood."""
+    indices, weights = neighborhoods
+    graph = NeighborGraph.of_batch(indices, points.shape[1])
+    rebuilt = neighbor_sum(points.flatten(0, 1), weights.flatten(0, 1), graph)  # (B * N, C)
+    return rebuilt.view(*indices.shape[:2], points.shape[-1])
+
+
+def soft_correspondence(
+    source_features: Tensor,
+    target_features: Tensor,
+    target_points: Tensor,
+    config: TransformConfig | None = None,
+) -> Tensor:
+    """Position on the target (B, N, 3) of every source point, not bound to target points.
+
+    Parameters
+    ----------
+    source_features
+        (B, N, D).
+    target_features
+        (B, M, D).
+    target_points
+        (B, M, 3).
+    """
+    return reconstruct(neighborhoods(source_features, target_features, config), target_points)
+
+
+def reconstruct_pair(
+    source_points: Tensor,
+    target_points: Tensor,
+    source_features: Tensor,
+    target_features: Tensor,
+    config: TransformConfig | None = None,
+    *,
+    itself: bool = True,
+) -> Reconstructions:
+    """Rebuild both shapes from each other, and with `itself` from themselves.
+
+    Parameters
+    ----------
+    source_points, target_points
+        (B, N, 3) and (B, M, 3).
+    source_features, target_features
+        (B, N, D) and (B, M, D).
+    """
+
+    def from_itself(points: Tensor, features: Tensor) -> Tensor | None:
+        if not itself:
+            return None
+        return reconstruct(neighborhoods(features, features, config, exclude_itself=True), points)
+
+    return Reconstructions(
+        target=soft_correspondence(source_features, target_features, target_points, config),
+        source=soft_correspondence(target_features, source_features, source_points, config),
+        source_itself=from_itself(source_points, source_features),
+        target_itself=from_itself(target_points, target_features),
+    )

@@ -1,0 +1,116 @@
+"""Cosine similarities between the features of two shapes, computed once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from ltenet.method.neighbors import BLOCK_ENTRIES, TopK
+
+#: Similarities up to which the whole matrix is kept: 128 MB. Larger ones are computed in blocks
+#: when asked for.
+KEPT_ENTRIES = 1 << 25
+#: Features gathered at a time for single similarities: 1 MB stays in cache.
+_GATHERED_FLOATS = 1 << 18
+#: Rows that are compared as one group in the search for the best row.
+_GROUP = 64
+
+
+class Cosines:
+    """Cosine similarities of (N, D) and (M, D) unit features.
+
+    Parameters
+    ----------
+    rows, columns
+        The features.
+    """
+
+    def __init__(self, rows: Tensor, columns: Tensor) -> None:
+        self.rows, self.columns = rows, columns
+
+    @cached_property
+    def matrix(self) -> Tensor | None:
+        """(N, M) all similarities, or None if they are too many to keep."""
+        if len(self.rows) * len(self.columns) > KEPT_ENTRIES:
+            return None
+        return self.rows @ self.columns.T
+
+    @cached_property
+    def best(self) -> tuple[TopK, TopK]:
+        """Most similar column of each row, (N,), and most similar row of each column, (M,)."""
+        if self.matrix is not None:
+            return _best_columns(self.matrix), _best_rows(self.matrix)
+        there, back, start = [], None, 0
+        for block in self.rows.split(max(1, BLOCK_ENTRIES // len(self.columns))):
+            similarity = block @ self.columns.T  # (b, M)
+            there.append(_best_columns(similarity))
+            found = _best_rows(similarity)  # (M,)
+            found = TopK(found.indices + start, found.scores)
+            back = found if back is None else _better(back, found)
+            start += len(block)
+        assert back is not None  # shapes have at least one point
+        return TopK(*(torch.cat(side) for side in zip(*there, strict=True))), back
+
+    @cached_property
+    def relative(self) -> Tensor:
+        """(N, M) similarities less the best that either point has; for small shapes."""
+        matrix = self.block(None, None)  # (N, M)
+        return relative(matrix, self.best[0].scores[:, None], self.best[1].scores)
+
+    def block(self, rows: Tensor | None, columns: Tensor | None) -> Tensor:
+        """(n, m) similarities of the `rows` (n,) with the `columns` (m,); None for all."""
+        if rows is None and columns is None and self.matrix is not None:
+            return self.matrix
+        ours = self.rows if rows is None else self.rows[rows]  # (n, D)
+        return ours @ (self.columns if columns is None else self.columns[columns]).T
+
+    def at(self, rows: Tensor, columns: Tensor) -> Tensor:
+        """Similarities of listed pairs, of the shape that both index tensors broadcast to."""
+        rows, columns = torch.broadcast_tensors(rows, columns)
+        if self.matrix is not None:
+            return self.matrix[rows, columns]
+        size = max(1, _GATHERED_FLOATS // self.rows.shape[1])
+        pairs = zip(rows.flatten().split(size), columns.flatten().split(size), strict=True)
+        parts = [(self.rows[r] * self.columns[c]).sum(dim=1) for r, c in pairs]
+        return torch.cat(parts).view(rows.shape)
+
+
+def relative(cosines: Tensor, *bests: Tensor) -> Tensor:
+    """Cosines less the larger of the best that either point has with any other; broadcast.
+
+    Zero for a mutual best match, negative elsewhere: a point all of whose similarities are low is
+    no worse off than others.
+    """
+    return cosines - torch.maximum(*bests)
+
+
+def _best_columns(similarity: Tensor) -> TopK:
+    """(n,) largest entry of each row of (n, m)."""
+    best = similarity.max(dim=1)
+    return TopK(best.indices, best.values)
+
+
+def _best_rows(similarity: Tensor) -> TopK:
+    """(m,) largest entry of each column of (n, m).
+
+    An argmax down the columns of a row-major matrix is ten times slower than a maximum. So find the
+    best group of rows first, then the best row in it.
+    """
+    groups = similarity.split(_GROUP)
+    best = torch.stack([group.amax(dim=0) for group in groups]).max(dim=0)  # (m,)
+    rows = best.indices[:, None] * _GROUP + torch.arange(_GROUP, device=similarity.device)  # (m, g)
+    rows = rows.clamp_max(len(similarity) - 1)
+    columns = torch.arange(similarity.shape[1], device=similarity.device)[:, None]  # (m, 1)
+    chosen = similarity[rows, columns].argmax(dim=1, keepdim=True)  # (m, 1)
+    return TopK(rows.gather(1, chosen)[:, 0], best.values)
+
+
+def _better(first: TopK, second: TopK) -> TopK:
+    """Keep the better of two matches, entry by entry."""
+    worse = second.scores > first.scores
+    return TopK(
+        torch.where(worse, second.indices, first.indices),
+        torch.where(worse, second.scores, first.scores),
+    )

@@ -1,0 +1,46 @@
+"""Missing values, filled from the nearest point along the surface."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import KDTree
+
+from ltenet.geometry.arrays import FloatArray
+from ltenet.geometry.surface_graph import nearest_along, surface_graph
+from ltenet.shape import Shape
+
+
+class Filled(NamedTuple):
+    """Values of all points, and which of them were filled.
+
+    Attributes
+    ----------
+    values
+        (N,) or (N, k), without NaN unless no point had a value.
+    taken
+        (N,) True for filled points.
+    """
+
+    values: FloatArray
+    taken: NDArray[np.bool_]
+
+
+def fill_from_neighbors(values: FloatArray, shape: Shape) -> Filled:
+    """Replace (N,) or (N, k) values that are NaN by those of the nearest point with values.
+
+    Nearest along the surface, so that no value crosses from a hand to the thigh it rests on; in
+    space for components of the surface without any value.
+    """
+    empty = np.asarray(np.isnan(values.reshape(len(values), -1)).any(axis=1))  # (N,)
+    known = np.flatnonzero(~empty)
+    if not empty.any() or not len(known):
+        return Filled(values, np.zeros(len(values), bool))
+    nearest = nearest_along(surface_graph(shape.points, shape.faces), shape.points, known)  # (N,)
+    apart = np.flatnonzero(nearest < 0)
+    nearest[apart] = known[KDTree(shape.points[known]).query(shape.points[apart])[1]]
+    result = values.copy()
+    result[empty] = values[nearest[empty]]
+    return Filled(result, empty)

@@ -1,0 +1,154 @@
+"""Atlases: from a folder of shapes to a mean, modes, landmarks and groups."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ltenet.cli import main
+from ltenet.collections.atlas import Atlas, Registration, build_atlas
+from ltenet.collections.atlas_files import (
+    analyse,
+    compare_groups,
+    project,
+    read_groups,
+    read_model,
+    spread_to_all,
+    write_atlas,
+)
+from ltenet.collections.plan import plan_folder
+from ltenet.collections.records import PairRecord
+from ltenet.collections.shape_model import generalized_procrustes
+from ltenet.errors import InputError
+from ltenet.io import load, save
+from ltenet.io.landmarks import Landmarks, read_landmarks
+from ltenet.matching.config import MatchConfig
+from ltenet.shape import Shape
+from tests.collections.conftest import person
+from tests.collections.test_shape_model import family
+
+OPTIONS = ["--model", "human", "--points", "300", "--orient", "none", "--refine", "none"]
+
+
+def known_atlas(count: int = 12) -> tuple[Atlas, np.ndarray]:
+    """An atlas of a linear family, as if registration were perfect, and the shapes."""
+    *_, shapes = family(count, (0.1, 0.05))
+    found = generalized_procrustes(shapes)
+    faces = np.array([[0, 1, 2], [3, 4, 5]])
+    registered = tuple(
+        Registration(f"s{number}", points, 0.0, PairRecord("template", f"s{number}", "done"))
+        for number, points in enumerate(shapes)
+    )
+    return Atlas(Shape(found.mean, faces), registered, (("bad", "got x"),), found), shapes
+
+
+def test_files_of_an_atlas(tmp_path: Path) -> None:
+    atlas, shapes = known_atlas()
+    statistics = analyse(atlas)
+    for path in write_atlas(atlas, statistics, tmp_path):
+        assert path.exists()
+    with np.load(tmp_path / "atlas.npz") as arrays:
+        np.testing.assert_array_equal(arrays["registered"], shapes)
+        assert list(arrays["names"][:2]) == ["s0", "s1"]
+    assert load(tmp_path / "registered/s3.ply").faces.tolist() == [[0, 1, 2], [3, 4, 5]]
+    figures = json.loads((tmp_path / "model.json").read_text())
+    assert sum(figures["explained"]) == pytest.approx(1.0)
+    with (tmp_path / "specimens.csv").open() as stream:
+        rows = {row["name"]: row for row in csv.DictReader(stream)}
+    assert rows["bad"]["error"] == "got x"
+    mean, model = read_model(tmp_path)
+    np.testing.assert_array_equal(mean.points, atlas.mean.points)
+    np.testing.assert_array_equal(model.modes, statistics.model.modes)
+    with pytest.raises(InputError, match=r"without atlas\.npz"):
+        read_model(tmp_path / "registered")
+
+
+def test_a_shape_of_the_family_is_projected_to_its_scores(tmp_path: Path) -> None:
+    atlas, shapes = known_atlas()
+    statistics = analyse(atlas)
+    new = Registration("new", 3 * shapes[4] + 1, 0.0, PairRecord("mean", "new", "done"))
+    odd = new._replace(name="odd", points=shapes[4] + 0.5 * np.roll(shapes[4], 1, axis=0))
+    found, strange = project([new, odd], atlas.mean, statistics.model, tmp_path, scale=True)
+    np.testing.assert_allclose(found.scores, statistics.model.scores[4], atol=2e-3)
+    assert found.residual < 1e-3 < strange.residual
+    assert (tmp_path / "added.csv").read_text().startswith("name,mahalanobis,residual,mode1")
+
+
+def test_an_outlier_is_named() -> None:
+    atlas, shapes = known_atlas()
+    shapes = shapes.copy()
+    shapes[7, :10] += 3.0
+    found = generalized_procrustes(shapes)
+    assert analyse(atlas._replace(procrustes=found)).outliers == ("s7",)
+
+
+def test_landmarks_reach_every_specimen(tmp_path: Path) -> None:
+    atlas, shapes = known_atlas()
+    landmarks = Landmarks(("tip", "toe"), atlas.mean.points[[2, 4]])
+    own = {f"s{number}": Shape(points) for number, points in enumerate(shapes)}
+    table = spread_to_all(atlas, landmarks, own, tmp_path, suffix=".fcsv")
+    carried = read_landmarks(tmp_path / "landmarks/s5.fcsv")
+    np.testing.assert_allclose(carried.points, shapes[5, [2, 4]], atol=1e-3)
+    assert len(table.read_text().splitlines()) == 1 + 2 * len(shapes)
+
+
+def test_groups_of_an_atlas(tmp_path: Path) -> None:
+    atlas, _ = known_atlas()
+    table = tmp_path / "groups.csv"
+    table.write_text("name,group\n" + "".join(f"s{n},{'ab'[n % 2]}\n" for n in range(12)))
+    found = compare_groups(atlas, read_groups(table), tmp_path)
+    assert found.names == ("a", "b")
+    assert (tmp_path / "groups/mean-a.ply").is_file()
+    assert len((tmp_path / "groups/vertices.csv").read_text().splitlines()) == 41
+    with pytest.raises(InputError, match="names that no shape has"):
+        compare_groups(atlas, {"x": "a"}, tmp_path)
+    table.write_text("one\n")
+    with pytest.raises(InputError, match="expected name and group"):
+        read_groups(table)
+
+
+@pytest.mark.slow
+def test_a_folder_becomes_an_atlas(
+    people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "atlas"
+    arguments = ["atlas", str(people), "-o", str(out), *OPTIONS, "--rounds", "1", "--json"]
+    assert main(arguments) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["specimens"] == 4
+    assert figures["vertices"] == 300
+    first = (out / "atlas.npz").read_bytes()
+    assert main(arguments) == 0  # everything is kept, and gives the same
+    capsys.readouterr()
+    assert (out / "atlas.npz").read_bytes() == first
+    new = tmp_path / "new"
+    new.mkdir()
+    save(person(9), new / "p9.ply")
+    assert main(["atlas", str(new), "-o", str(out), *OPTIONS, "--add", "--json"]) == 0
+    added = json.loads(capsys.readouterr().out)["added"]
+    assert added["p9"]["mahalanobis"] > 0
+    assert (out / "atlas.npz").read_bytes() == first
+
+
+def test_too_few_shapes_are_refused(tmp_path: Path, quick: MatchConfig) -> None:
+    folder = tmp_path / "shapes"
+    folder.mkdir()
+    for index in range(2):
+        save(person(index), folder / f"p{index}.ply")
+    (folder / "bad.ply").write_text("ply\n")
+    plan = plan_folder(folder, "sequence")
+    with pytest.raises(InputError, match="got 2 readable shapes, expected at least 3"):
+        build_atlas(plan.specimens, tmp_path / "out", quick)
+
+
+def test_options_of_an_atlas_that_contradict(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["atlas", str(tmp_path), "-o", str(tmp_path / "out")]
+    assert main([*arguments, "--add", "--groups", "g.csv"]) == 2
+    assert main([*arguments, "--rounds", "-1"]) == 2
+    assert "got --rounds -1" in capsys.readouterr().err

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import numpy as np
+import torch
+from scipy.spatial.distance import cdist
+
+from ltenet.geometry.surface_graph import (
+    cloud_graph,
+    distance_to_nearest,
+    distances_along,
+    mesh_graph,
+    region_graph,
+    surface_graph,
+)
+from ltenet.refinement.deformation import DeformationGraph
+from ltenet.shape import Shape
+
+STRIP = np.array([[0, 1, 2], [1, 3, 2], [2, 3, 4]])
+
+
+def sheet(size: int) -> Shape:
+    """A square of size x size points with spacing 1."""
+    x, y = np.meshgrid(np.arange(size), np.arange(size), indexing="ij")
+    points = np.stack([x, y, 0 * x], axis=2).reshape(-1, 3).astype(np.float64)
+    corner = (np.arange(size - 1)[:, None] * size + np.arange(size - 1)).reshape(-1)
+    lower = np.stack([corner, corner + size, corner + 1], axis=1)
+    upper = np.stack([corner + 1, corner + size, corner + size + 1], axis=1)
+    return Shape(points, faces=np.concatenate([lower, upper]))
+
+
+def two_sheets(size: int = 12, gap: float = 0.1) -> Shape:
+    """Two squares that almost touch and that no edge joins."""
+    one = sheet(size)
+    assert one.faces is not None
+    points = np.concatenate([one.points, one.points + np.array([0.0, 0.0, gap])])
+    return Shape(points, faces=np.concatenate([one.faces, one.faces + len(one)]))
+
+
+def test_edges_of_a_mesh_both_ways_and_once() -> None:
+    graph = mesh_graph(STRIP, 6).toarray()
+    edges = {(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4)}
+    expected = np.zeros((6, 6))
+    for a, b in edges:
+        expected[a, b] = expected[b, a] = 1
+    np.testing.assert_array_equal(graph, expected)
+
+
+def test_a_cloud_has_its_nearest_points() -> None:
+    points = np.random.default_rng(0).normal(size=(40, 3))
+    graph = cloud_graph(points).toarray()
+    near = np.argsort(cdist(points, points), axis=1)[:, 1:9]
+    assert all(graph[i, near[i]].all() for i in range(40))
+    np.testing.assert_array_equal(graph, graph.T)
+    assert graph.diagonal().sum() == 0
+    assert cloud_graph(np.zeros((1, 3))).nnz == 0
+    np.testing.assert_array_equal(surface_graph(points, None).toarray(), graph)
+
+
+def test_ways_run_along_the_edges() -> None:
+    shape = sheet(5)
+    graph = surface_graph(shape.points, shape.faces)
+    ways = distances_along(graph, shape.points, np.array([0]))  # (25, 1)
+    assert ways[4, 0] == 4
+    assert ways[20, 0] == 4
+    assert ways[24, 0] == 8  # the diagonals run the other way
+    assert np.isinf(distances_along(graph, shape.points, np.array([0]), reach=3.0)[4, 0])
+    np.testing.assert_allclose(
+        distance_to_nearest(graph, shape.points, np.array([0, 24])),
+        np.minimum(ways[:, 0], distances_along(graph, shape.points, np.array([24]))[:, 0]),
+    )
+    assert np.isinf(distance_to_nearest(graph, shape.points, np.array([], dtype=int))).all()
+
+
+def test_chosen_points_are_neighbours_where_their_regions_touch() -> None:
+    shape = sheet(9)
+    rows = np.array([10, 16, 64, 70])  # one in each quarter
+    graph = region_graph(shape.points, shape.faces, rows)
+    assert graph is not None
+    dense = graph.toarray()
+    assert dense[0, 1] == dense[0, 2] == dense[1, 3] == dense[2, 3] == 1
+    whole = region_graph(shape.points, shape.faces, np.arange(len(shape)))
+    assert whole is not None
+    assert (whole != surface_graph(shape.points, shape.faces)).nnz == 0
+    assert region_graph(shape.points, None, rows) is None
+
+
+def test_regions_do_not_cross_where_parts_only_touch() -> None:
+    shape = two_sheets()
+    rows = np.arange(0, len(shape), 7)
+    graph = region_graph(shape.points, shape.faces, rows)
+    assert graph is not None
+    below = rows < len(shape) // 2
+    start, stop = graph.nonzero()
+    np.testing.assert_array_equal(below[start], below[stop])
+
+
+def test_a_part_is_not_moved_by_one_that_it_touches() -> None:
+    shape = two_sheets()
+    points = torch.tensor(shape.points) / 10
+    below = torch.arange(len(points)) < len(points) // 2
+    # Above goes up, below stays.
+    places = points + torch.where(below, 0.0, 1.0)[:, None] * torch.tensor([0.0, 0.0, 1.0])
+    weights = torch.ones(len(points), dtype=points.dtype)
+    off = []
+    for graph in (None, surface_graph(shape.points, shape.faces)):
+        bending = DeformationGraph(points, 40, rigidity=0.1, graph=graph)
+        fitted = bending.fit(places, weights, frames=bending.frames(), stiffness=0.1, rounds=5)
+        off.append(float((bending.apply(fitted) - places).norm(dim=1).mean()))
+    assert off[1] < 0.05
+    assert off[1] < 0.2 * off[0]

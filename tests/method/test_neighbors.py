@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ltenet.errors import InputError
+from ltenet.method import neighbors
+from ltenet.method.neighbors import cosine_topk, knn_graph
+
+
+def cloud(count: int, columns: int = 3, *, seed: int = 0) -> torch.Tensor:
+    return torch.randn(count, columns, generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize("columns", [2, 3, 16])
+def test_knn_graph_agrees_with_all_distances(columns: int) -> None:
+    points = cloud(200, columns).double()
+    expected = torch.cdist(points, points).topk(9, largest=False).indices
+    assert torch.equal(knn_graph(points, 9), expected)
+
+
+def test_blocks_do_not_change_feature_neighbors(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = cloud(150, 12).double()
+    whole = knn_graph(points, 7)
+    monkeypatch.setattr(neighbors, "BLOCK_ENTRIES", 600)
+    assert torch.equal(knn_graph(points, 7), whole)
+
+
+@pytest.mark.parametrize("columns", [3, 8])
+def test_a_point_comes_first_in_its_own_neighborhood_even_among_duplicates(columns: int) -> None:
+    points = cloud(6, columns).repeat(5, 1)  # every point five times
+    graph = knn_graph(points, 4)
+    assert torch.equal(graph[:, 0], torch.arange(30))
+    # All four neighbours are among the five copies, and none is named twice.
+    assert (torch.cdist(points, points).gather(1, graph) < 1e-3).all()
+    assert all(len(set(row)) == 4 for row in graph.tolist())
+
+
+def test_one_neighbor_is_the_point_itself() -> None:
+    assert torch.equal(knn_graph(cloud(5), 1), torch.arange(5)[:, None])
+
+
+@pytest.mark.parametrize("k", [0, 11])
+def test_impossible_numbers_of_neighbors_are_refused(k: int) -> None:
+    with pytest.raises(InputError, match=rf"got {k} neighbours .* 10 points, .* smaller"):
+        knn_graph(cloud(10), k)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.integers(1, 40),
+    st.integers(1, 40),
+    st.integers(1, 8),
+    st.integers(1, 200),
+    st.integers(0, 9),
+)
+def test_cosine_topk_equals_the_full_matrix_for_any_block(
+    count: int, candidates: int, k: int, block: int, seed: int
+) -> None:
+    k = min(k, candidates)
+    source, target = (
+        cloud(count, 5, seed=seed).double(),
+        cloud(candidates, 5, seed=seed + 1).double(),
+    )
+    similarity = torch.nn.functional.cosine_similarity(source[:, None], target[None], dim=-1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(neighbors, "BLOCK_ENTRIES", block)
+        found = cosine_topk(source, target, k)
+    torch.testing.assert_close(found.scores, similarity.topk(k).values)
+    torch.testing.assert_close(similarity.gather(1, found.indices), found.scores)
+
+
+def test_cosine_topk_of_a_batch_is_that_of_each_pair() -> None:
+    source, target = torch.randn(3, 20, 6), torch.randn(3, 30, 6)
+    batch = cosine_topk(source, target, 4)
+    for number in range(3):
+        assert torch.equal(
+            batch.indices[number], cosine_topk(source[number], target[number], 4).indices
+        )
+
+
+def test_excluding_itself_keeps_duplicates() -> None:
+    features = cloud(4, 6).repeat_interleave(2, dim=0)  # pairs of twins
+    nearest = cosine_topk(features, features, 1, exclude_itself=True).indices[:, 0]
+    assert nearest.tolist() == [1, 0, 3, 2, 5, 4, 7, 6]
+
+
+def test_cosine_topk_refuses_what_does_not_fit() -> None:
+    with pytest.raises(InputError, match="same dimension"):
+        cosine_topk(torch.zeros(4, 3), torch.zeros(4, 5), 1)
+    with pytest.raises(InputError, match="5 target neighbours"):
+        cosine_topk(torch.zeros(4, 3), torch.zeros(4, 3), 5)
+    with pytest.raises(InputError, match=r"got 4 target neighbours for 3 points"):
+        cosine_topk(torch.zeros(4, 3), torch.zeros(4, 3), 4, exclude_itself=True)
+    with pytest.raises(InputError, match="the same points"):
+        cosine_topk(torch.zeros(4, 3), torch.zeros(5, 3), 1, exclude_itself=True)

@@ -1,0 +1,100 @@
+"""The fuzzer finds faults where there are some, and none in the readers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from ltenet.errors import InputError
+from tools import fuzz
+from tools.fuzz_mutations import KINDS, mutated
+from tools.fuzz_readers import READERS, Reader, Seed
+
+SEED = Seed("a.txt", b"1 2 3\n4 5 6\n", "text", {})
+
+
+def reader_that(act: object) -> Reader:
+    calls = iter(range(10**6))
+
+    def read(path: Path) -> None:
+        if next(calls) == 2:
+            act()  # type: ignore[operator]
+        raise InputError("got nothing, expected something; try again")
+
+    return Reader(read, lambda: [SEED])
+
+
+def key_error() -> None:
+    raise KeyError("raw")
+
+
+def endless() -> None:
+    while True:
+        pass
+
+
+def greedy() -> None:
+    bytearray(400 * 2**20)
+
+
+def greedy_and_caught() -> None:
+    try:
+        bytearray(2**40)
+    except MemoryError:
+        raise InputError("got it, expected less; try again") from None
+
+
+def killed() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("act", "kind"),
+    [
+        (key_error, "raw"),
+        (endless, "slow"),
+        (greedy, "memory"),
+        (greedy_and_caught, "memory"),
+        (killed, "raw"),
+    ],
+)
+def test_faults_are_found_and_isolated(
+    act: object, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fuzz, "SECONDS", 0.2)
+    tally = fuzz.fuzz(reader_that(act), "bad", 3)
+    assert (tally.inputs, tally.refused, getattr(tally, kind)) == (3, 2, 1)
+    assert tally.faults[0].startswith(f"{kind} 2:")
+
+
+def test_the_same_number_gives_the_same_input(tmp_path: Path) -> None:
+    make = fuzz._maker("name", [SEED], 7, tmp_path)
+    first = make(3).read_bytes()
+    assert make(4).read_bytes() != first or make(5).read_bytes() != first
+    assert make(3).read_bytes() == first
+
+
+@pytest.mark.parametrize("name", list(READERS))
+def test_seeds_are_valid_and_mutations_change_them(name: str, tmp_path: Path) -> None:
+    seeds = READERS[name].seeds()
+    for seed in seeds:
+        for file, content in {**seed.beside, seed.name: seed.content}.items():
+            (tmp_path / file).write_bytes(content)
+        READERS[name].read(tmp_path / (seed.opened or seed.name))
+        assert seed.kind in KINDS
+        assert any(mutated(seed.content, seed.kind, Random(i)) != seed.content for i in range(5))
+
+
+@pytest.mark.slow
+def test_no_reader_breaks(capsys: pytest.CaptureFixture[str]) -> None:
+    assert fuzz.main(["--inputs", "300", "--seed", "11", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["raw"], found["slow"], found["memory"]) == (0, 0, 0)
+    assert found["inputs"] == 300 * len(READERS)
+    for name, tally in found["readers"].items():
+        assert min(tally["read"], tally["refused"]) > 0, name
