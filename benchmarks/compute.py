@@ -1,12 +1,12 @@
-"""How much faster and smaller the compute core is than the plain reference, in one process.
+"""How much faster and smaller the compute core is than `ltenet.method.plain`, in one process.
 
     python -m benchmarks.compute --json
 
-Both are run alternately on the same points and the same weights; figures are medians. The
-reference convolves every edge, channels first, as DGCNN is usually written; for one embedding the
-ratio to the quicker variant with edges as rows of a matrix product stands beside it. Only ratios
-mean anything on another machine. Peak memory is measured in child processes, one each, as
-the growth of the resident set over the first step.
+Both run alternately on the same points and the same weights; figures are medians. The reference
+convolves every edge, channels first, as public DGCNN code does; for one embedding the ratio to
+`plain` itself, which takes edges as the rows of one matrix product and is quicker on a CPU, is
+given as well. Only ratios carry over to another machine. Peak memory is the growth of the resident
+set over the first step, each variant in a process of its own.
 """
 
 from __future__ import annotations
@@ -26,15 +26,43 @@ from typing import Literal
 import numpy as np
 import scipy
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 import ltenet
-from benchmarks import reference
-from ltenet.encoder import DGCNN
-from ltenet.losses import objective
+from ltenet.method import plain
+from ltenet.method.encoder import DGCNN
+from ltenet.method.losses import objective
 
 POINTS, SHAPES, PAIRS = 1024, 8, 4
 Variant = Literal["ltenet", "reference"]
+
+
+class ConvolvedEdgeConv(plain.EdgeConv):
+    """The same layer with edges as the pixels of a 1 x 1 convolution, channels first."""
+
+    def forward(self, features: Tensor, indices: Tensor) -> Tensor:
+        """Map (B, N, C) features with (B, N, k) neighbours to (B, N, C')."""
+        neighbors = plain.gather(features, indices)  # (B, N, k, C)
+        center = features[:, :, None].expand_as(neighbors)  # (B, N, k, C)
+        edges = torch.cat([neighbors - center, center], dim=-1)  # (B, N, k, 2 C)
+        images = edges.permute(0, 3, 1, 2).contiguous()  # (B, 2 C, N, k)
+        images = F.conv2d(images, self.weight[:, :, None, None])  # (B, C', N, k)
+        norm = self.norm
+        images = F.batch_norm(  # (B, C', N, k)
+            images, norm.running_mean, norm.running_var, norm.weight, norm.bias, norm.training
+        )
+        return F.leaky_relu(images, 0.2).amax(dim=3).transpose(1, 2)  # (B, N, C')
+
+
+def plain_network(encoder: DGCNN, *, convolved: bool = True) -> nn.Module:
+    """Return the plain network with the weights of the fast one, in the same mode."""
+    network = plain.DGCNN()
+    if convolved:
+        for layer in network.layers:
+            layer.__class__ = ConvolvedEdgeConv
+    network.load_state_dict(encoder.state_dict())
+    return network.train(encoder.training)
 
 
 def shapes(count: int, *, seed: int = 0) -> Tensor:
@@ -46,16 +74,16 @@ def shapes(count: int, *, seed: int = 0) -> Tensor:
     return directions * axes
 
 
-def training_step(encoder: DGCNN, source: Tensor, target: Tensor, variant: Variant) -> None:
+def training_step(network: nn.Module, source: Tensor, target: Tensor) -> None:
     """One forward and backward pass of the paper's objective over a batch of pairs."""
-    encoder.zero_grad(set_to_none=True)
+    network.zero_grad(set_to_none=True)
     both = torch.cat([source, target])  # (2 B, N, 3)
-    if variant == "reference":
-        features = reference.ReferenceDGCNN(encoder)(both)  # (2 B, N, D)
-        loss = reference.objective(source, target, *features.chunk(2))
+    if not isinstance(network, DGCNN):
+        features = network(both)  # (2 B, N, D)
+        loss = plain.objective(source, target, *features.chunk(2))
     else:
-        graphs = encoder.graphs_of(both)
-        features = encoder(both, graphs)  # (2 B, N, D)
+        graphs = network.graphs_of(both)
+        features = network(both, graphs)  # (2 B, N, D)
         starts = torch.arange(len(both))[:, None, None] * POINTS
         neighbors = graphs[0].indices.view(len(both), POINTS, -1) - starts  # (2 B, N, k)
         source_neighbors, target_neighbors = neighbors.chunk(2)
@@ -69,28 +97,20 @@ def training_step(encoder: DGCNN, source: Tensor, target: Tensor, variant: Varia
     loss.backward()
 
 
-def encoder_pass(encoder: DGCNN, points: Tensor, variant: Variant) -> None:
+def encoder_pass(network: nn.Module, points: Tensor) -> None:
     """One forward and backward pass of the encoder in training."""
-    encoder.zero_grad(set_to_none=True)
-    network = encoder if variant == "ltenet" else reference.ReferenceDGCNN(encoder)
+    network.zero_grad(set_to_none=True)
     network(points).square().mean().backward()
 
 
-def embed(encoder: DGCNN, points: Tensor, variant: Variant) -> None:
+def embed(network: nn.Module, points: Tensor) -> None:
     """One evaluation of the encoder."""
-    network = encoder if variant == "ltenet" else reference.ReferenceDGCNN(encoder)
     with torch.no_grad():
         network(points)
 
 
-def embed_by_products(encoder: DGCNN, points: Tensor) -> None:
-    """One evaluation of the quicker plain variant: edges as rows of one matrix product."""
-    with torch.no_grad():
-        reference.ReferenceDGCNN(encoder, convolution=False)(points)
-
-
 def alternate(run: Callable[[Variant], None], rounds: int) -> tuple[float, float]:
-    """Median seconds of ours and of the reference, run in turns after one warm-up each."""
+    """Median seconds of ours and of the reference, run alternately after one warm-up each."""
     variants: tuple[Variant, Variant] = ("ltenet", "reference")
     seconds: dict[Variant, list[float]] = {variant: [] for variant in variants}
     for number in range(rounds + 1):
@@ -131,13 +151,14 @@ def _peak_of_step(variant: Variant, threads: int, answer: multiprocessing.Queue[
     encoder = DGCNN().train()
     points = shapes(2 * PAIRS)
     # Libraries allocate their own buffers once; a small step keeps these out of the figure.
-    training_step(encoder, points[:1], points[1:2], "ltenet")
+    training_step(encoder, points[:1], points[1:2])
     encoder.zero_grad(set_to_none=True)
+    network = encoder if variant == "ltenet" else plain_network(encoder)
     gc.collect()
     # Linux: "5" sets the peak back to what is resident now.
     Path("/proc/self/clear_refs").write_text("5")
     before = _peak_resident()
-    training_step(encoder, points[:PAIRS], points[PAIRS:], variant)
+    training_step(network, points[:PAIRS], points[PAIRS:])
     answer.put(_peak_resident() - before)
 
 
@@ -160,7 +181,7 @@ def peak_of_step(variant: Variant, threads: int) -> float:
 
 
 def run(rounds: int, threads: int) -> dict[str, object]:
-    """All figures of the benchmark."""
+    """Measure every figure of the benchmark."""
     torch.set_num_threads(threads)
     torch.manual_seed(0)
     encoder = DGCNN()
@@ -168,13 +189,14 @@ def run(rounds: int, threads: int) -> dict[str, object]:
     source, target = points[:PAIRS], points[PAIRS : 2 * PAIRS]
 
     encoder.eval()
-    ours_embed, plain_embed = alternate(lambda v: embed(encoder, points[:1], v), 3 * rounds)
-    product_embed = statistics.median(
-        alternate(lambda _: embed_by_products(encoder, points[:1]), rounds)
-    )
-    encoder.train()
-    ours_train, plain_train = alternate(lambda v: encoder_pass(encoder, points, v), rounds)
-    ours_step, plain_step = alternate(lambda v: training_step(encoder, source, target, v), rounds)
+    networks: dict[Variant, nn.Module] = {"ltenet": encoder, "reference": plain_network(encoder)}
+    products = plain_network(encoder, convolved=False)
+    ours_embed, plain_embed = alternate(lambda v: embed(networks[v], points[:1]), 3 * rounds)
+    product_embed = statistics.median(alternate(lambda _: embed(products, points[:1]), rounds))
+    for network in networks.values():
+        network.train()
+    ours_train, plain_train = alternate(lambda v: encoder_pass(networks[v], points), rounds)
+    ours_step, plain_step = alternate(lambda v: training_step(networks[v], source, target), rounds)
     peak = gemm_peak()
     ours_bytes, plain_bytes = (peak_of_step(v, threads) for v in ("ltenet", "reference"))
     return {

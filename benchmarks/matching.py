@@ -1,11 +1,13 @@
-"""Seconds to match a pair: the whole pipeline beside pycpd's deformable registration, in one run.
+"""Seconds to match a pair: points beside coherent point drift, and whole meshes.
 
     python -m benchmarks.matching --json
 
-Generated pairs, each shape drawn by itself, are matched in turns by the default pipeline (weights
-read beforehand) and by coherent point drift with 100 iterations (extra `baselines`), both with all
-threads. `ratio` is the median over the pairs of pycpd's time over ours; errors are means in % of
-the target's largest distance, so that nobody is fast by doing nothing.
+Generated pairs of 1,024 points, each shape sampled independently, are matched alternately by the
+default pipeline (weights loaded beforehand) and by pycpd's deformable registration with 100
+iterations (extra `baselines`), with the same number of threads. `ratio` is the median over the
+pairs of pycpd's time over ours. `meshes` is the row of two whole generated people of about 5,000
+vertices, each with its vertices in random order. Errors are means in % of the target's largest
+distance: speed counts only at equal accuracy.
 """
 
 from __future__ import annotations
@@ -16,18 +18,22 @@ import time
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ltenet.data.body_pairs import What
-from ltenet.data.diameter import largest_distance
+from ltenet.bodies.body_pairs import What, own_generator
 from ltenet.data.training_pairs import PairConfig, TrainingPairs
-from ltenet.evaluation.methods import make_method
+from ltenet.evaluation.peers.table import make_peer
+from ltenet.geometry.arrays import FloatArray
+from ltenet.geometry.diameter import largest_distance
+from ltenet.matching.config import MatchConfig
+from ltenet.matching.matcher import Matcher
 from ltenet.shape import Shape
 
 
 def measure(what: What, pairs: int, points: int) -> dict[str, Any]:
-    """Match pairs in turns."""
+    """Match pairs of samples, by both methods alternately."""
     drawn = TrainingPairs(PairConfig(what=what, points=(points, points)), 31, "validation")
-    methods = {"ltenet": make_method("ltenet", {"model": what}), "pycpd": make_method("cpd")}
+    methods = {"ltenet": make_peer("ltenet", {"model": what}), "pycpd": make_peer("cpd")}
     seconds: dict[str, list[float]] = {name: [] for name in methods}
     errors: dict[str, list[float]] = {name: [] for name in methods}
     for index in range(pairs):
@@ -40,8 +46,7 @@ def measure(what: What, pairs: int, points: int) -> dict[str, Any]:
             start = time.perf_counter()
             found = method(source, target)
             seconds[name].append(time.perf_counter() - start)
-            away = np.linalg.norm(found.positions(target) - pair.source_truth, axis=1)  # (N,)
-            errors[name].append(100 * float(away.mean()) / largest_distance(target.points))
+            errors[name].append(error_percent(found.positions(target), pair.source_truth, target))
     ratios = np.array(seconds["pycpd"]) / np.array(seconds["ltenet"])
     return {
         "what": what,
@@ -53,21 +58,76 @@ def measure(what: What, pairs: int, points: int) -> dict[str, Any]:
     }
 
 
+def measure_meshes(pairs: int) -> dict[str, Any]:
+    """Match pairs of whole meshes of generated people, with the default options."""
+    matcher = Matcher(MatchConfig(model="human", threshold=0.0))
+    seconds, errors, stages, vertices = [], [], [], 0
+    for index in range(pairs):
+        source, target, truth = mesh_pair(2 * index)
+        start = time.perf_counter()
+        found = matcher.match(source, target)
+        seconds.append(time.perf_counter() - start)
+        errors.append(error_percent(found.positions(target), truth, target))
+        stages.append(matcher.seconds)
+        vertices = len(source)
+    return {
+        "pairs": pairs,
+        "vertices": vertices,
+        "seconds": round(float(np.median(seconds)), 3),
+        "stages": {
+            name: round(float(np.median([one[name] for one in stages])), 3) for name in stages[0]
+        },
+        "err_percent": round(float(np.mean(errors)), 2),
+    }
+
+
+def mesh_pair(index: int) -> tuple[Shape, Shape, FloatArray]:
+    """Two people with vertices in random order, and the true position (N, 3) of each vertex."""
+    generator = own_generator("human")
+    faces = generator.templates["human"].faces.astype(np.int64)
+    shapes, orders, bodies = [], [], []
+    for number in (index, index + 1):
+        vertices = generator.draw(31, number).vertices.astype(np.float64)  # (V, 3)
+        order = np.random.default_rng(number).permutation(len(vertices))  # (V,)
+        shapes.append(Shape(vertices[order], np.argsort(order)[faces], name=f"person{number}"))
+        orders.append(order)
+        bodies.append(vertices)
+    return shapes[0], shapes[1], bodies[1][orders[0]]
+
+
+def error_percent(positions: FloatArray, truth: NDArray[np.floating], target: Shape) -> float:
+    """Mean distance between (N, 3) positions and the truth, in % of the largest distance."""
+    distances = np.linalg.norm(positions - truth, axis=1)  # (N,)
+    return 100 * float(distances.mean()) / largest_distance(target.points)
+
+
 def main() -> None:
     """Command line of the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--what", choices=("human", "animal"), default="human")
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--points", type=int, default=1024)
+    parser.add_argument("--only", choices=("points", "meshes"), help="one of the two rows")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
-    result = measure(cast(What, options.what), options.pairs, options.points)
+    result: dict[str, Any] = {}
+    if options.only != "meshes":
+        result = measure(cast(What, options.what), options.pairs, options.points)
+    if options.only != "points":
+        result["meshes"] = measure_meshes(options.pairs)
     if options.json:
         print(json.dumps(result, indent=2))
         return
-    for name, value in result["seconds"].items():
+    for name, value in result.get("seconds", {}).items():
         print(f"{name:8} {value:8.2f} s a pair, mean error {result['err_percent'][name]:.2f} %")
-    print(f"ratio    {result['ratio']:8.2f}")
+    if "ratio" in result:
+        print(f"ratio    {result['ratio']:8.2f}")
+    if "meshes" in result:
+        row = result["meshes"]
+        print(
+            f"meshes   {row['seconds']:8.2f} s a pair of {row['vertices']} vertices, "
+            f"mean error {row['err_percent']:.2f} %"
+        )
 
 
 if __name__ == "__main__":

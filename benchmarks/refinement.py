@@ -3,17 +3,17 @@
     python -m benchmarks.refinement --table methods --json
 
 - ``methods``: each method from the features of the weights, with independent samples (each shape
-  drawn by itself, by vertex or by area at random) and with shared ones (the same vertices).
-- ``agreement``: the deformations of `coherent` one by one, and what they agree on.
+  sampled separately, by vertex or by area at random) and with shared ones (the same vertices).
+- ``agreement``: the deformations of `coherent` one by one, and their consensus.
 - ``repair``: each method that needs no features, from a known map with defects: every third match
-  drawn at random, every match off by about 0.05, or the upper part of the source unmatched.
+  random, every match off by about 0.05, or the upper part of the source unmatched.
 - ``soft``: where the mean of the ten nearest features lies, for several kinds of weights.
 - ``same-points``: how often `coherent` takes a pair for the same points, for every kind of sample
-  and of noise, in units of which the radius of a body is 0.5.
+  and noise, in units of which the radius of a body is 0.5.
 
 Errors are means in % of the target's largest distance, with the share of points within 1 % and 5 %
-of it; seconds are those of the processor, per pair and without the embedding. Pairs come from the
-validation split of the generator: bodies that no weights have seen. No real shape is used.
+of it; seconds are processor time per pair without the embedding. Pairs come from the validation
+split of the generator: bodies that no weights have seen. No real shape is used.
 """
 
 from __future__ import annotations
@@ -30,19 +30,25 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import KDTree
+from torch import Tensor
 
+from ltenet.bodies.body_pairs import What
 from ltenet.data.augmentation import Augmentation
-from ltenet.data.body_pairs import What
-from ltenet.data.diameter import largest_distance
 from ltenet.data.training_pairs import PairConfig, TrainingPair, TrainingPairs
+from ltenet.geometry.diameter import largest_distance
+from ltenet.matching.refine import refine
+from ltenet.method.model import LTENet
+from ltenet.method.neighbors import TopK
+from ltenet.method.transforms import TransformConfig, neighborhoods
 from ltenet.metrics import accuracy, distances_to_truth
-from ltenet.model import LTENet
-from ltenet.neighbors import TopK, cosine_topk
-from ltenet.refinement import METHODS, EmbeddedPair, Method, refine, refine_pair
+from ltenet.refinement.bending import Bender
 from ltenet.refinement.coherent import CONFIG, STIFFNESSES
-from ltenet.refinement.consensus import bent_back, bent_forth, geometric_median, solvers
-from ltenet.refinement.soft import by_likeness, weighted_mean
-from ltenet.transforms import TransformConfig, neighborhoods
+from ltenet.refinement.consensus import geometric_median, vote_back, vote_forth
+from ltenet.refinement.embedded_shape import EmbeddedShape
+from ltenet.refinement.methods import REFINEMENTS, refine_pair
+from ltenet.refinement.options import Method
+from ltenet.refinement.pair import Pair
+from ltenet.refinement.soft_partners import by_similarity, weighted_mean
 
 Sampling = Literal["independent", "shared"]
 By = Literal["vertex", "area", "mixed"]
@@ -61,7 +67,7 @@ def draw(
         what=cast(What, options.what),
         sampling=sampling,
         by=by,
-        frame="body",  # upright, as the orientation step of matching leaves them
+        frame="body",  # upright, as matching leaves them
         points=(options.points, options.points),
         augmentation=Augmentation(yaw=20.0, noise=noise),
     )
@@ -69,12 +75,18 @@ def draw(
     return [stream.draw(index) for index in range(options.pairs)]
 
 
-def embed(model: LTENet, pair: TrainingPair) -> EmbeddedPair:
-    """Embed a pair that is normalised already."""
+def embed(model: LTENet, pair: TrainingPair) -> Pair:
+    """Embed a normalised pair."""
+    source, target = torch.from_numpy(pair.source), torch.from_numpy(pair.target)
+    features = features_of(model, pair)
+    return Pair(EmbeddedShape(source, features[0]), EmbeddedShape(target, features[1]))
+
+
+def features_of(model: LTENet, pair: TrainingPair) -> tuple[Tensor, Tensor]:
+    """(N, D) and (M, D) features as the network gives them, of any length."""
     source, target = torch.from_numpy(pair.source), torch.from_numpy(pair.target)
     with torch.no_grad():
-        features = model.encoder(source[None])[0], model.encoder(target[None])[0]
-    return EmbeddedPair(source, target, *features)
+        return model.encoder(source[None])[0], model.encoder(target[None])[0]
 
 
 def compare(model: LTENet, options: argparse.Namespace) -> dict[str, Any]:
@@ -82,8 +94,8 @@ def compare(model: LTENet, options: argparse.Namespace) -> dict[str, Any]:
     rows: dict[str, list[list[float]]] = {}
     for sampling, by in PROTOCOLS:
         for pair in draw(options, sampling, by):
-            embedded = embed(model, pair)
             for method in options.methods:
+                embedded = embed(model, pair)  # anew: no method profits from another
                 start = time.process_time()
                 result = refine_pair(embedded, method)
                 seconds = time.process_time() - start
@@ -95,18 +107,18 @@ def compare(model: LTENet, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def agreement(model: LTENet, options: argparse.Namespace) -> dict[str, Any]:
-    """Figures of each deformation by itself and of their agreement, on independent samples."""
+    """Figures of each deformation and of their consensus, on independent samples."""
     rows: dict[str, list[list[float]]] = {}
     for pair in draw(options, *PROTOCOLS[0]):
         embedded = embed(model, pair)
-        forth, back = solvers(embedded, CONFIG)
+        forth, back = Bender(embedded, CONFIG), Bender(embedded.reversed(), CONFIG)
         maps = {}
         for stiffness in STIFFNESSES:
-            maps[f"source bent, stiffness {stiffness:g}"] = bent_forth(forth, stiffness)
-            maps[f"target bent, stiffness {stiffness:g}"] = bent_back(back, stiffness)
-        finite = {name: bent for name, bent in maps.items() if bent is not None}
-        places = {name: bent.places for name, bent in finite.items()}
-        places["least cost"] = min(finite.values(), key=lambda bent: bent.cost).places
+            maps[f"source bent, stiffness {stiffness:g}"] = vote_forth(forth, stiffness)
+            maps[f"target bent, stiffness {stiffness:g}"] = vote_back(back, stiffness)
+        finite = {name: vote for name, vote in maps.items() if vote is not None}
+        places = {name: vote.places for name, vote in finite.items()}
+        places["least cost"] = min(finite.values(), key=lambda vote: vote.cost).places
         places["agreement"] = geometric_median(list(finite.values()))
         for name, found in places.items():
             rows.setdefault(name, []).append(scored(found.numpy(), pair))
@@ -137,9 +149,8 @@ def soften(model: LTENet, options: argparse.Namespace) -> dict[str, Any]:
     }
     rows: dict[str, list[list[float]]] = {name: [] for name in kinds}
     for pair in draw(options, *PROTOCOLS[0]):
-        embedded = embed(model, pair)
-        features = embedded.source_features, embedded.target_features
-        nearest = cosine_topk(*features, 10)  # (N, 10)
+        embedded, features = embed(model, pair), features_of(model, pair)
+        nearest = embedded.nearest(10)  # (N, 10)
         for name, kind in kinds.items():
             if isinstance(kind, TransformConfig):
                 found = neighborhoods(features[0][None], features[1][None], kind)
@@ -147,14 +158,14 @@ def soften(model: LTENet, options: argparse.Namespace) -> dict[str, Any]:
             elif kind is None:
                 soft = TopK(nearest.indices[:, :1], torch.ones_like(nearest.scores[:, :1]))
             else:
-                soft = by_likeness(nearest, kind)
-            positions = weighted_mean(embedded.target_points, soft)  # (N, 3)
+                soft = by_similarity(nearest, kind)
+            positions = weighted_mean(embedded.target.points, soft)  # (N, 3)
             rows[name].append(scored(positions.numpy(), pair))
     return {name: mean_of(ERRORS, values) for name, values in rows.items()}
 
 
 def repair(model: LTENet, options: argparse.Namespace) -> dict[str, Any]:
-    """Figures of maps with defects, before and after; the model is not asked."""
+    """Figures of maps with defects, before and after; the model is not used."""
     methods: tuple[Method, ...] = ("coherent", "mutual", "ot", "spectral")
     rows: dict[str, list[list[float]]] = {}
     for number, pair in enumerate(draw(options, "independent", "area")):
@@ -167,7 +178,7 @@ def repair(model: LTENet, options: argparse.Namespace) -> dict[str, Any]:
         unmatched = np.where(pair.source[:, 1] > 0.4, -1, best)  # (N,)
         maps = {"none": best, "random": random, "off": off, "unmatched": unmatched}
         for defect, given in maps.items():
-            known = given >= 0  # (N,); what is not matched is not scored before
+            known = given >= 0  # (N,); unmatched points are not scored
             rows.setdefault(f"{defect}: before", []).append(
                 scored(pair.target[given], pair, rows=known)
             )
@@ -212,7 +223,9 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=12, help="pairs of each kind")
     parser.add_argument("--points", type=int, default=1024, help="points on each shape")
     parser.add_argument("--seed", type=int, default=21, help="of the pairs")
-    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
+    parser.add_argument(
+        "--methods", nargs="+", choices=list(REFINEMENTS), default=list(REFINEMENTS)
+    )
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()

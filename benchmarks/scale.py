@@ -3,10 +3,10 @@
     python -m benchmarks.scale --points 1000000 --json
 
 Two generated people, sampled independently by area with 1k, 10k, ... points up to N, are matched
-with the default settings, each size in a process of its own so that its peak memory is its own.
-`runs` lists points, seconds of the whole match (weights read), peak memory in GB, and the seconds
-of each stage; `growth` is the slope of log seconds over log points between the last two sizes, 1
-where the time is linear. `--plot FILE.png` draws it.
+with the default settings, each size in its own process to measure its peak memory. `runs` lists
+points, seconds of the whole match (weights loaded), peak memory in GB, and the seconds of each
+stage; `growth` is the slope of log seconds over log points between the last two sizes, 1 where the
+time is linear. `--plot FILE.png` plots it.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ def sizes_up_to(points: int) -> list[int]:
 
 def measure(points: int, model: str) -> dict[str, Any]:
     """Match two people with this many points each."""
-    from ltenet.data.body_pairs import own_generator
-    from ltenet.data.sampling import evaluate, sample_surface
-    from ltenet.matching import MatchConfig, Matcher
+    from ltenet.bodies.body_pairs import own_generator
+    from ltenet.data.sampling import positions_of, sample_surface
+    from ltenet.matching.config import MatchConfig
+    from ltenet.matching.matcher import Matcher
     from ltenet.shape import Shape
 
     generator = own_generator("human")
@@ -43,7 +44,9 @@ def measure(points: int, model: str) -> dict[str, Any]:
     for index in (0, 1):
         vertices = generator.draw(2024, index).vertices
         rng = np.random.default_rng(index)
-        drawn = evaluate(sample_surface(vertices, faces, points, rng), vertices, faces)  # (N, 3)
+        drawn = positions_of(
+            sample_surface(vertices, faces, points, rng), vertices, faces
+        )  # (N, 3)
         shapes.append(Shape(drawn, name=f"person{index}"))
     matcher = Matcher(MatchConfig(model=model))
     start = time.perf_counter()

@@ -31,8 +31,8 @@ import numpy as np
 import scipy
 
 import ltenet
-from ltenet.data import animals, humans
-from ltenet.data.body_pairs import What, own_generator
+from ltenet.bodies import animals, humans
+from ltenet.bodies.body_pairs import What, own_generator
 
 GENERATORS: tuple[What, ...] = ("human", "animal")
 #: Shapes per second that are asked of each generator.

@@ -20,13 +20,12 @@ from rich.table import Table
 
 import ltenet
 from ltenet import Shape
+from ltenet.bodies.humans import HumanGenerator
 from ltenet.data.augmentation import random_rotation
-from ltenet.data.humans import HumanGenerator
-from ltenet.data.pairs import largest_distance
+from ltenet.drawing.rendering import write_png
 from ltenet.io import save
-from ltenet.matching import MatchConfig
+from ltenet.matching.config import MatchConfig
 from ltenet.metrics import accuracy, distances_to_truth
-from ltenet.rendering import write_png
 from ltenet.viewer.colors import color_frame, position_colors
 from ltenet.viewer.picture import picture
 
@@ -46,7 +45,7 @@ def main() -> None:
         for name, index in (("source", 5), ("target", 8))
     )
     turned = source.rotated(random_rotation("any", np.random.default_rng(0)))
-    diameter = largest_distance(target.points)
+    diameter = target.diameter
     table = Table(title=f"{len(source)} vertices onto {len(target)}")
     for column in ("map", "within 1 %", "within 5 %", "mean error", "seconds"):
         table.add_column(column, justify="right")

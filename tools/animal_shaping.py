@@ -12,18 +12,8 @@ import numpy as np
 from animal_skeletons import Floats, Skeleton, base_name
 from numpy.typing import NDArray
 
-GROUPS: dict[str, tuple[str, ...]] = {
-    "trunk": ("pelvis", "spine0", "spine1", "chest"),
-    "neck": ("neck0", "neck1", "neck2"),
-    "face": ("muzzle", "nose"),
-    "tail": ("tail0", "tail1", "tail2", "tail3", "tail4"),
-    "upper": ("thigh", "scapula", "upperarm"),
-    "lower": ("shank", "forearm"),
-    "cannons": ("hock", "cannon"),
-    "paws": ("hpaw", "fpaw"),
-    "arms": ("humerus", "ulna"),
-    "torso": ("torso0", "torso1", "torso2"),
-}
+from ltenet.bodies.animal_proportions import GROUPS
+
 CHAINS = (
     ("pelvis", "spine0", "spine1", "chest"),
     ("neck0", "neck1", "neck2"),

@@ -22,14 +22,16 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from ltenet.confidence import RIGHT, Calibration, evidence
 from ltenet.data.augmentation import Augmentation, random_rotation
-from ltenet.data.diameter import largest_distance
 from ltenet.data.training_pairs import PairConfig, TrainingPairs
-from ltenet.matching import MatchConfig, Matcher
+from ltenet.geometry.arrays import FloatArray
+from ltenet.geometry.diameter import largest_distance
+from ltenet.matching.confidence import RIGHT, Calibration, evidence
+from ltenet.matching.config import MatchConfig
+from ltenet.matching.matcher import Matcher
+from ltenet.method.model import find_weights
 from ltenet.metrics import calibration_error, reliability
-from ltenet.model import find_weights
-from ltenet.shape import FloatArray, Shape
+from ltenet.shape import Shape
 
 KNOTS = 20
 FIT_SEED, TEST_SEED = 11, 12
@@ -82,13 +84,15 @@ def draw(what: str, model: str, count: int, seed: int) -> Sample:
             places = best.refined.positions.double().numpy()  # (N, 3)
             back = np.linalg.inv(best.target.matrix)
             places = places @ back[:3, :3].T + back[:3, 3]
-            errors = np.linalg.norm(places - pair.source_truth, axis=1)  # (N,)
-            right = (errors <= RIGHT * largest_distance(target.points)) & pair.source_known
+            kept = best.source.sample.cleaned.inliers  # (N,)
+            errors = np.linalg.norm(places - pair.source_truth[kept], axis=1)  # (N,)
+            known = pair.source_known[kept]  # (N,)
+            right = (errors <= RIGHT * largest_distance(target.points)) & known
             rows.append(
                 (
                     evidence(best.pair, best.refined),
                     right,
-                    pair.source_known,
+                    known,
                     np.full(len(right), partial),
                 )
             )

@@ -21,13 +21,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import ltenet
+from ltenet.bodies.body_pairs import own_generator
 from ltenet.data.augmentation import Augmentation, draw_uneven
-from ltenet.data.body_pairs import own_generator
 from ltenet.data.generated_set import GeneratedSet
 from ltenet.data.readers import open_set
-from ltenet.data.sampling import evaluate, sample_surface, sample_vertices
-from ltenet.data.set_statistics import coverage, measure_set, spread, summarize
+from ltenet.data.sampling import positions_of, sample_surface, sample_vertices
+from ltenet.data.set_statistics import measure_set, spread, summarize
 from ltenet.data.statistics import SPACING_POINTS, Measures, spacing
+from tools.set_coverage import coverage
 
 #: Species that stand for a class of TOSCA; those that no template has are left out.
 SPECIES = {
@@ -185,7 +186,7 @@ def uneven_spacings(
     weights = draw_uneven(augmentation, points, rng, size=template.size)
     chosen = sample_vertices(SPACING_POINTS, len(points), rng, weights=weights)
     drawn = sample_surface(points, faces, SPACING_POINTS, rng, density=weights)
-    on_surface = evaluate(drawn, points, faces)
+    on_surface = positions_of(drawn, points, faces)
     return spacing(points[chosen]).variation, spacing(on_surface).variation
 
 
@@ -266,7 +267,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     if options.data is None:
-        parser.error("the folder of the benchmarks is needed: give --data or set LTENET_DATA")
+        parser.error("got no folder of the benchmarks; give --data or set LTENET_DATA")
     uneven = DENSITY in options.only
     densities = density_figures(options.count, options.seed) if uneven else []
     rows = figures(comparisons(Path(options.data), options.count, options.seed, options.only))

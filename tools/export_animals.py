@@ -29,7 +29,7 @@ from scipy.sparse import coo_matrix, csr_matrix, diags
 from scipy.spatial import cKDTree
 from skimage.measure import marching_cubes
 
-ASSETS = Path(__file__).resolve().parents[1] / "src" / "ltenet" / "data" / "assets"
+ASSETS = Path(__file__).resolve().parents[1] / "src" / "ltenet" / "bodies" / "assets"
 
 
 class Mesh(NamedTuple):
@@ -189,7 +189,7 @@ def dog_mesh(vertices: Floats, faces: NDArray[np.int32], count: int, step: float
 def labels_of(
     mesh: Mesh, weights: Floats, skeleton: Skeleton
 ) -> tuple[NDArray[np.int8], NDArray[np.int32]]:
-    """Front (V,) and opposite (V,): see the docstring of ``ltenet.data.animals``."""
+    """Front (V,) and opposite (V,): see the docstring of ``ltenet.bodies.animals``."""
     owner = np.argmax(weights, axis=1)  # (V,)
     axes = skeleton.tails - skeleton.heads
     unit = axes / np.linalg.norm(axes, axis=1, keepdims=True)  # (J, 3)

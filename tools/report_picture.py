@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from ltenet import Shape, match, view
-from ltenet.data.humans import HumanGenerator
+from ltenet.bodies.humans import HumanGenerator
 from tools.chromium import Browser, find_chromium
 
 SIZE = 1440, 900

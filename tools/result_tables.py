@@ -11,13 +11,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ltenet.evaluation.comparison import cell
+from ltenet.evaluation.bench.benchmarks import official_share
+from ltenet.evaluation.bench.comparison import cell
 from ltenet.evaluation.paper.plan import SETTINGS
 from ltenet.evaluation.paper.tables import plain_table, table, told
 from tools.conclusions import conclusions
 from tools.generated_tables import TABLES, markdown_table
 
-SETS = {"faust": "FAUST 80-99", "shrec19": "SHREC'19", "tosca": "TOSCA"}
+SETS = {
+    "faust": "FAUST 80-99",
+    "shrec19": "SHREC'19",
+    "tosca": "TOSCA",
+    "faust_r": "FAUST_r",
+    "shrec07": "SHREC'07",
+}
 MAPS = {"none": "nearest neighbour", "coherent": "refined", "ot": "optimal transport"}
 #: Figures of a benchmark: heads of the columns, and where they are in a result.
 FIGURES = (
@@ -37,10 +44,9 @@ def bench(words: Sequence[str], results: Path) -> str | None:
     heads = ["set, sampling", "weights", "map", *(head for head, _ in FIGURES), "pairs x seeds"]
     rows = []
     for result in found:
-        turned = "" if result["rotate"] == "none" else f", turned ({result['rotate']})"
         rows.append(
             [
-                f"{set_name(result)}, {result['sampling']}{turned}",
+                f"{set_name(result)}, {result['sampling']}{_turned(result)}",
                 f"`{result['model']}`" if result["model"] else "-",
                 method_name(result),
                 *figures(result),
@@ -51,18 +57,20 @@ def bench(words: Sequence[str], results: Path) -> str | None:
 
 
 def leak(words: Sequence[str], results: Path) -> str | None:
-    """Shared beside independent samples, where both were measured: ``leak faust-* tosca-*``."""
+    """Shared beside independent samples of the same pairs: ``leak faust-* tosca-*``."""
     found = read_bench(words, results)
     by_case: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {}
     for result in found:
         if result["rotate"] == "none" and result["by"] == "vertex":
-            case = (set_name(result), str(result["model"]), method_name(result))
+            pairs = f"{result['pairs']} x {len(result['seeds'])}"
+            case = (set_name(result), str(result["model"]), method_name(result), pairs)
             by_case.setdefault(case, {})[result["sampling"]] = result
     both = {case: pair for case, pair in by_case.items() if {"shared", "independent"} <= set(pair)}
     if not both:
         return None
     heads = [
-        *("set", "weights", "map", "acc 1 %, shared", "acc 1 %, independent", "the oracle's"),
+        *("set", "weights", "map", "pairs x seeds"),
+        *("acc 1 %, shared", "acc 1 %, independent", "the oracle's"),
         *("err, % of dmax, shared", "independent", "the oracle's"),
     ]
     rows = []
@@ -74,6 +82,51 @@ def leak(words: Sequence[str], results: Path) -> str | None:
             row += [figure(result, keys) for result in (shared, independent, oracle)]
         rows.append(row)
     return markdown_table(heads, rows)
+
+
+def meshes(words: Sequence[str], results: Path) -> str | None:
+    """Whole meshes at listed points, one method per row: ``meshes meshes-faust_r*``."""
+    rows = []
+    for result in read_rows(words, results, "geodesic_curve"):
+        own = result["geodesic"]
+        others = result.get("without_identities", {}).get("geodesic")
+        rows.append(
+            [
+                f"{set_name(result)}{_turned(result)}",
+                method_name(result),
+                *(f"{own[key]:.2f}" for key in ("mean", "median", "worst_tenth")),
+                "-" if others is None else f"{others['mean']:.2f}",
+                cell(result["flips_percent"], several=False),
+                cell(result["limb_swaps_percent"], several=False),
+                cell(result["seconds_per_pair"], several=False),
+                str(result["pairs"]),
+            ]
+        )
+    heads = ["set", "map", "geodesic x 100", "median", "worst tenth", "without identities"]
+    heads += ["flips, %", "limb swaps, %", "s / pair", "pairs"]
+    return markdown_table(heads, rows) if rows else None
+
+
+def landmarks(words: Sequence[str], results: Path) -> str | None:
+    """Errors at landmarks by class, one method per row: ``landmarks meshes-shrec07``."""
+    found = read_rows(words, results, "landmark_percent")
+    if not found:
+        return None
+    classes = list(found[0]["classes"])
+    rows = [
+        [
+            f"{method_name(result)}, {what}",
+            *(f"{result['classes'][name][key]['mean']:.1f}" for name in classes),
+            *(f"{result[key][figure]:.1f}" for figure in ("mean", "median", "worst_tenth")),
+            str(result["pairs"]),
+        ]
+        for result in found
+        for key, what in (
+            ("landmark_percent", "plain"),
+            ("landmark_percent_symmetric", "up to symmetry"),
+        )
+    ]
+    return markdown_table(["map", *classes, "mean", "median", "worst tenth", "pairs"], rows)
 
 
 def paper(words: Sequence[str], results: Path) -> str | None:
@@ -94,7 +147,7 @@ def paper(words: Sequence[str], results: Path) -> str | None:
 
 
 def verdicts(words: Sequence[str], results: Path) -> str | None:
-    """Which conclusions of the paper our figures bear out: ``verdicts``."""
+    """Which conclusions of the paper our figures decide: ``verdicts``."""
     found = {path.stem: read(path) for path in sorted((results / "paper").glob("*.json"))}
     rows = [list(row) for row in conclusions(found)]
     heads = ["experiment", "the paper's conclusion", "in our hands", "our figures"]
@@ -145,6 +198,8 @@ def _row(rows: Sequence[dict[str, Any]], name: str) -> dict[str, Any]:
 KINDS = {
     "bench": bench,
     "leak": leak,
+    "meshes": meshes,
+    "landmarks": landmarks,
     "paper": paper,
     "verdicts": verdicts,
     "commands": commands,
@@ -174,6 +229,13 @@ def read_bench(patterns: Sequence[str], results: Path) -> list[dict[str, Any]]:
     return [result for result in found if "rows" not in result]
 
 
+def read_rows(patterns: Sequence[str], results: Path, key: str) -> list[dict[str, Any]]:
+    """Results of single methods and of comparisons that have a figure."""
+    found = [read(path) for path in matching(patterns, results / "bench")]
+    rows = [row for result in found for row in result.get("rows", [result])]
+    return [row for row in rows if key in row]
+
+
 def set_name(result: dict[str, Any]) -> str:
     """Name a set."""
     return SETS.get(result["benchmark"], result["benchmark"])
@@ -201,5 +263,13 @@ def figure(result: dict[str, Any], keys: tuple[str, ...]) -> str:
 
 def remarks(found: Sequence[dict[str, Any]]) -> list[str]:
     """Lines that must stand beside figures, each once."""
-    told_once = dict.fromkeys((set_name(r), r["remark"]) for r in found if r.get("remark"))
+    told_once = dict.fromkeys(
+        (set_name(r), text)
+        for r in found
+        if (text := official_share(r["benchmark"], r["pairs"])) is not None
+    )
     return [line for name, text in told_once for line in ("", f"{name}: {text}.")]
+
+
+def _turned(result: dict[str, Any]) -> str:
+    return "" if result["rotate"] == "none" else f", rotated ({result['rotate']})"

@@ -3,9 +3,8 @@
     python -m tools.results_page            # rewrite what changed
     python -m tools.results_page --check    # only say what would change; exit code 1 if anything
 
-A mark is ``<!-- results: KIND WORDS -->`` and ends at ``<!-- /results -->``; what is between them
-is never typed by hand. `tools.result_tables.KINDS` lists the kinds. Where nothing was measured yet,
-what is there stays.
+A mark is ``<!-- results: KIND WORDS -->`` and ends at ``<!-- /results -->``; the text between is
+generated. `tools.result_tables.KINDS` lists the kinds. A mark without results keeps its text.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def pages() -> list[Path]:
     """Files that may hold marks."""
     return [
         ROOT / "README.md",
-        *sorted((ROOT / "docs").glob("*.md")),
+        *sorted((ROOT / "docs").rglob("*.md")),
         *sorted((ROOT / "src" / "ltenet" / "weights").glob("*/README.md")),
     ]
 
@@ -40,7 +39,7 @@ def rewritten(text: str, results: Path = RESULTS) -> tuple[str, list[str]]:
     Returns
     -------
     tuple
-        The new text, and the marks for which nothing was measured yet.
+        The new text, and the marks without results.
     """
     lacking: list[str] = []
 
@@ -49,7 +48,7 @@ def rewritten(text: str, results: Path = RESULTS) -> tuple[str, list[str]]:
         kind, *words = spec.split()
         if kind not in KINDS:
             raise SystemExit(
-                f"the mark 'results: {spec}' came; one of {', '.join(KINDS)} is needed; "
+                f"got the mark 'results: {spec}', expected one of {', '.join(KINDS)}; "
                 "check the spelling"
             )
         made = KINDS[kind](words, results)
@@ -61,7 +60,7 @@ def rewritten(text: str, results: Path = RESULTS) -> tuple[str, list[str]]:
 
     new = _MARK.sub(replaced, text)
     if text.count(_OPENING) != len(_MARK.findall(text)):
-        raise SystemExit("a mark 'results:' without its end came; close it with <!-- /results -->")
+        raise SystemExit("got a mark 'results:' without its end; close it with <!-- /results -->")
     return new, lacking
 
 

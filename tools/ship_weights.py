@@ -1,6 +1,7 @@
-"""Copy the best weights of a run into the package, in half precision.
+"""Copy trained weights into the package, in half precision.
 
-    python -m tools.ship_weights runs/human human --orientation runs/orientation-human
+    python -m tools.ship_weights human --run runs/human
+    python -m tools.ship_weights human animal --orientation runs/orientation
 
 Parameters and running statistics lose nothing that a map shows; counters stay whole. The model
 card beside the weights is written by hand, and `tools.calibrate` goes with new weights.
@@ -14,8 +15,9 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file, save_file
 
-from ltenet import orientation
 from ltenet.files import atomic_path
+from ltenet.matching import orientation
+from ltenet.method.model import note_files
 
 WEIGHTS = Path(__file__).parents[1] / "src" / "ltenet" / "weights"
 
@@ -33,20 +35,25 @@ def copy_halved(source: Path, target: Path) -> None:
 
 
 def main() -> None:
-    """Copy one set of weights."""
-    parser = argparse.ArgumentParser(description="Copy the best weights of a run into the package.")
-    parser.add_argument("run", type=Path, help="folder of the run")
-    parser.add_argument("name", help="name under which the package ships them")
-    parser.add_argument("--orientation", type=Path, help="folder of the orientation network")
+    """Copy weights of the embedding, of orientation, or both."""
+    parser = argparse.ArgumentParser(description="Copy trained weights into the package.")
+    parser.add_argument("names", nargs="+", help="names under which the package ships them")
+    parser.add_argument("--run", type=Path, help="folder of the run; its best weights are taken")
+    parser.add_argument("--orientation", type=Path, help="folder of the orientation networks")
     options = parser.parse_args()
-    source, target = options.run / "best", WEIGHTS / options.name
-    target.mkdir(parents=True, exist_ok=True)
-    copy_halved(source / "model.safetensors", target / "model.safetensors")
-    if options.orientation is not None:
-        copy_halved(options.orientation / orientation.FILE, target / orientation.FILE)
-    with atomic_path(target / "config.json", force=True) as path:
-        path.write_bytes((source / "config.json").read_bytes())
-    print(f"{target}: {sum(file.stat().st_size for file in target.iterdir()) / 1e6:.1f} MB")
+    if options.run is not None and len(options.names) > 1:
+        parser.error("got several names and --run, expected one name; try one command for each")
+    for name in options.names:
+        target = WEIGHTS / name
+        target.mkdir(parents=True, exist_ok=True)
+        if options.run is not None:
+            copy_halved(options.run / "best" / "model.safetensors", target / "model.safetensors")
+            with atomic_path(target / "config.json", force=True) as path:
+                path.write_bytes((options.run / "best" / "config.json").read_bytes())
+        if options.orientation is not None:
+            copy_halved(options.orientation / orientation.FILE, target / orientation.FILE)
+        note_files(target)
+        print(f"{target}: {sum(file.stat().st_size for file in target.iterdir()) / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":

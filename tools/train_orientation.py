@@ -1,42 +1,89 @@
-"""Train the network that finds the frame of a body, on generated shapes, into a folder of weights.
+"""Train the networks that find the frame of a body, on generated people and animals.
 
-    python -m tools.train_orientation human runs/orientation-human
+    python -m tools.train_orientation runs/orientation --steps 6000
+    python -m tools.train_orientation runs/orientation --check
 
-The goal is known for every generated shape: the rotation that brings its trunk nearest to the
-template at rest. Shapes come in that frame, so up is +y and front is +z; no shape needs to be
-turned for training, because the network sees nothing that a rotation changes. The folder keeps a
-checkpoint; the same command goes on where it stopped.
+The frame of every generated body is known: the rotation that brings its trunk nearest to the
+template at rest. Shapes come in that frame, so up is +y and front is +z. The finder sees nothing
+that a rotation changes; the critic sees each shape in one frame that is nearly right, half turned
+or arbitrary. The folder keeps a checkpoint, and the same command continues from it exactly.
+`--start` takes the first weights from another folder. `--check` measures on held-back bodies.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
+import time
+from collections import defaultdict
 from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
+from scipy.spatial.transform import Rotation
 from torch import Tensor, nn
 
 from ltenet.data.augmentation import Augmentation
 from ltenet.data.loading import load_batches
 from ltenet.data.training_pairs import PairConfig, TrainingPairs
 from ltenet.files import atomic_path
-from ltenet.orientation import Orienter, evened, rotation_from
+from ltenet.geometry.arrays import FloatArray
+from ltenet.matching.frame_networks import KINDS, invariants
+from ltenet.matching.orientation import Orienter, evened
 
 GOAL = torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])  # up and front
 RATE, WARMUP, DECAY, CLIP, PAIRS = 2e-3, 50, 1e-4, 1.0, 8
-CHECK_EVERY, CHECK_PAIRS = 200, 100
+SAVE_EVERY, CHECK_EVERY, CHECK_PAIRS = 50, 500, 60
+#: Shares of frames that are nearly right, half turned about up, half turned about another axis;
+#: the rest is arbitrary. Degrees by which all but the arbitrary ones are off besides.
+SHARES, OFF = (0.4, 0.35, 0.15), 40.0
+#: Degrees up to which a frame is right.
+RIGHT = 45.0
+
+
+class Example(NamedTuple):
+    """Shapes as the networks see them; B of them.
+
+    Attributes
+    ----------
+    points
+        (B, N, 3) in their true frames.
+    measures
+        (B, N, C) rotation-invariant measures.
+    rotations
+        (B, 3, 3) from the true frame to the one that the critic is shown.
+    kinds
+        (B,) which of `KINDS`.
+    """
+
+    points: Tensor
+    measures: Tensor
+    rotations: Tensor
+    kinds: Tensor
 
 
 def shape_pairs(what: str, split: str) -> TrainingPairs:
-    """Shapes as scans are: uneven, noisy, and sometimes with a part missing."""
+    """Shapes as scans are: of any density, uneven, noisy, and sometimes with parts missing."""
     detail = {"human": 1.0, "animal": 4.0}[what]  # as uneven as real meshes
-    augmentation = Augmentation(noise=0.003, density=3.0, detail=detail, crop=0.35, crop_chance=0.2)
+    augmentation = Augmentation(
+        noise=0.004,
+        wobble=0.01,
+        density=3.0,
+        detail=detail,
+        curvature=1.0,
+        even_chance=0.08,
+        cut_chance=0.15,
+        view_chance=0.1,
+        limb_chance=0.05,
+        holes_chance=0.15,
+    )
     config = PairConfig(
         what=what,  # type: ignore[arg-type]
-        points=(640, 1024),
+        points=(640, 2048),
         frame="body",
         augmentation=augmentation,
     )
@@ -44,74 +91,150 @@ def shape_pairs(what: str, split: str) -> TrainingPairs:
 
 
 class Shapes:
-    """Both shapes of each pair, as the network sees them."""
+    """Both shapes of each pair; people and animals take turns."""
 
-    def __init__(self, what: str, split: str) -> None:
-        self.pairs = shape_pairs(what, split)
+    def __init__(self, split: str) -> None:
+        self.pairs = [shape_pairs(what, split) for what in KINDS]
 
-    def draw(self, index: int) -> Tensor:
-        """Make shapes 2 index and 2 index + 1: (2, POINTS, 3)."""
-        pair = self.pairs.draw(index)
-        return torch.from_numpy(np.stack([evened(pair.source), evened(pair.target)]))
+    def draw(self, index: int) -> Example:
+        """Make shapes 2 index and 2 index + 1."""
+        torch.set_num_threads(1)
+        kind = index % len(KINDS)
+        pair = self.pairs[kind].draw(index // len(KINDS))
+        points = torch.from_numpy(np.stack([evened(pair.source), evened(pair.target)]))
+        rng = np.random.default_rng([7, index])
+        rotations = np.stack([random_frame(rng) for _ in points]).astype(np.float32)
+        measures = torch.stack([invariants(shape) for shape in points])
+        return Example(
+            points, measures, torch.from_numpy(rotations), torch.full((len(points),), kind)
+        )
 
 
-@torch.no_grad()
-def angles(network: Orienter, shapes: Tensor) -> Tensor:
-    """(B,) degrees between the frame that was found and the true one."""
-    network.eval()
-    rotations = torch.cat([rotation_from(network(part)) for part in shapes.split(20)])
-    network.train()
+def random_frame(rng: np.random.Generator) -> FloatArray:
+    """(3, 3) how far the frame shown to the critic is from the true one; see `SHARES`."""
+    choice = int(np.searchsorted(np.cumsum(SHARES), rng.random()))
+    if choice == len(SHARES):
+        return np.asarray(Rotation.random(random_state=rng).as_matrix())
+    axis = rng.normal(size=3)
+    off = Rotation.from_rotvec(math.radians(rng.uniform(0, OFF)) * axis / np.linalg.norm(axis))
+    sides = [1.0, 1, 1], [-1, 1, -1], [[1, -1, -1], [-1, -1, 1]][rng.integers(2)]
+    return np.asarray(off.as_matrix() @ np.diag(sides[choice]))
+
+
+def degrees(rotations: Tensor) -> Tensor:
+    """(B,) angles of (B, 3, 3) rotations."""
     traces = rotations.diagonal(dim1=1, dim2=2).sum(dim=1)  # (B,)
     return torch.rad2deg(torch.arccos(((traces - 1) / 2).clamp(-1, 1)))
 
 
-def main() -> None:
-    """Train, check now and then, and write the network."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("what", choices=("human", "animal"))
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--steps", type=int, default=3000)
-    options = parser.parse_args()
-    torch.set_num_threads(1)
+def loss_of(network: Orienter, example: Example) -> Tensor:
+    """Directions of finder and critic, whether the frame is right, and the kind of body."""
+    assert network.critic is not None
+    proposal = network.finder(example.points, example.measures)
+    shown = example.points @ example.rotations.transpose(1, 2)  # (B, N, 3)
+    verdict = network.critic(shown, proposal.details, proposal.graphs)
+    goal = GOAL @ example.rotations.transpose(1, 2)  # (B, 2, 3)
+    right = (degrees(example.rotations) < RIGHT).float()  # (B,)
+    found = (proposal.directions - GOAL).norm(dim=2).mean()
+    corrected = (verdict.directions - goal).norm(dim=2).mean()
+    judged = F.binary_cross_entropy_with_logits(verdict.right, right)
+    told = F.cross_entropy(verdict.kinds, example.kinds)
+    return found + corrected + judged + 0.3 * told
+
+
+def check(network: Orienter, pairs: int) -> dict[str, object]:
+    """Errors on held-back bodies turned at random, by kind and pose family."""
+    figures: dict[str, object] = {}
+    for kind, what in enumerate(KINDS):
+        held_back = shape_pairs(what, "validation")
+        angles, certainties, guesses = [], [], []
+        families = defaultdict(list)
+        for index in range(pairs):
+            pair = held_back.draw(index)
+            for side, points in enumerate((pair.source, pair.target)):
+                turn = Rotation.random(random_state=2 * index + side).as_matrix()
+                frame = network.frame(points @ turn.T)
+                angle = float(degrees(torch.from_numpy(frame.rotation @ turn)[None])[0])
+                angles.append(angle)
+                certainties.append(frame.certainty)
+                guesses.append(int(np.argmax(frame.kinds)) == kind)
+                families[pair.families[side]].append(angle)
+        found, sure = np.array(angles), np.array(certainties)
+        far = found > 90
+        figures[what] = {
+            "shapes": len(found),
+            "median": round(float(np.median(found)), 1),
+            "within_30_percent": round(100 * float((found < 30).mean()), 1),
+            "beyond_90_percent": round(100 * float(far.mean()), 1),
+            "sure_and_beyond_90_percent": round(100 * float((far & (sure > 0.9)).mean()), 2),
+            "sure_percent": round(100 * float((sure > 0.9).mean()), 1),
+            "kind_percent": round(100 * float(np.mean(guesses)), 1),
+            "beyond_90_by_family": {
+                name: [round(100 * float((np.array(each) > 90).mean()), 1), len(each)]
+                for name, each in sorted(families.items())
+            },
+        }
+    return figures
+
+
+def train(folder: Path, *, steps: int, start: Path | None) -> Orienter:
+    """Train to `steps`, from the checkpoint of the folder if there is one."""
     torch.manual_seed(0)
-    options.folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     network = Orienter()
+    if start is not None:
+        begun = Orienter.from_pretrained(start)
+        assert begun is not None, f"{start} holds no orientation network"
+        network.load_state_dict(begun.state_dict())
+    network.train()
     optimizer = torch.optim.AdamW(network.parameters(), lr=RATE, weight_decay=DECAY)
-    checkpoint = options.folder / "last.ckpt"
-    done = 0
+    checkpoint, done = folder / "last.ckpt", 0
     if checkpoint.exists():
         saved = torch.load(checkpoint, weights_only=True)
         network.load_state_dict(saved["network"])
         optimizer.load_state_dict(saved["optimizer"])
         done = saved["step"]
-    held_back = Shapes(options.what, "validation")
-    checks = torch.cat([held_back.draw(index) for index in range(CHECK_PAIRS)])  # (2 C, P, 3)
     batches = load_batches(
-        Shapes(options.what, "train"), batch_size=PAIRS, start=done, stop=options.steps, workers=1
+        Shapes("train"), batch_size=PAIRS, start=done, stop=steps, workers=1, prefetch=3
     )
-    losses = []
+    losses, begin = [], time.perf_counter()
     for step, batch in zip(count(done + 1), batches, strict=False):
-        progress = step / options.steps
         for group in optimizer.param_groups:
-            group["lr"] = RATE * min(1, step / WARMUP) * 0.5 * (1 + math.cos(math.pi * progress))
-        loss = (network(torch.cat(batch)) - GOAL).norm(dim=2).mean()
+            decay = 0.5 * (1 + math.cos(math.pi * min(1.0, step / steps)))
+            group["lr"] = RATE * min(1.0, step / WARMUP) * decay
+        loss = loss_of(network, Example(*(torch.cat(parts) for parts in zip(*batch, strict=True))))
         optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(network.parameters(), CLIP)
         optimizer.step()
         losses.append(loss.item())
-        if step % CHECK_EVERY == 0 or step == options.steps:
-            found = angles(network, checks)
-            near, far = (found < 30).float().mean(), (found > 90).float().mean()
-            print(
-                f"step {step}  loss {np.mean(losses[-CHECK_EVERY:]):.3f}  median angle "
-                f"{found.median():.1f}  within 30 degrees {near:.3f}  beyond 90 {far:.3f}",
-                flush=True,
-            )
+        if step % SAVE_EVERY == 0 or step == steps:
+            pace = (time.perf_counter() - begin) / len(losses)
+            print(f"step {step}  loss {np.mean(losses[-200:]):.3f}  {pace:.2f} s", flush=True)
             with atomic_path(checkpoint, force=True) as path:
                 state = {"network": network.state_dict(), "optimizer": optimizer.state_dict()}
                 torch.save({**state, "step": step}, path)
-            network.save_pretrained(options.folder, force=True)
+            network.save_pretrained(folder, force=True)
+        if step % CHECK_EVERY == 0:
+            print(json.dumps(check(network, CHECK_PAIRS)), flush=True)
+            network.train()
+    return network
+
+
+def main() -> None:
+    """Train, or check."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--steps", type=int, default=6000)
+    parser.add_argument("--start", type=Path, help="folder with the weights to start from")
+    parser.add_argument("--check", action="store_true", help="measure only")
+    parser.add_argument("--pairs", type=int, default=250, help="held-back pairs of a check")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    network = Orienter.from_pretrained(options.folder) if options.check else None
+    if network is None:
+        network = train(options.folder, steps=options.steps, start=options.start)
+    print(json.dumps(check(network, options.pairs), indent=2))
 
 
 if __name__ == "__main__":

@@ -8,15 +8,15 @@ import { Viewer } from "./viewer.js";
 const STAGES = {
   read: "Read the files",
   orient: "Find which way is up",
-  embed: "Look at both shapes",
+  embed: "Embed both shapes",
   match: "Match",
   refine: "Refine the map",
-  carry: "Carry it to every point",
-  confidence: "Judge each partner",
+  carry: "Extend it to all points",
+  confidence: "Estimate the confidence",
   write: "Write the results",
   wrap: "Wrap the source onto the target",
 };
-const STATES = { queued: "waiting", running: "at work", done: "done", failed: "failed", cancelled: "cancelled" };
+const STATES = { queued: "waiting", running: "running", done: "done", failed: "failed", cancelled: "cancelled" };
 
 export async function startApp(root) {
   const app = new App(root, takeToken());
@@ -59,8 +59,8 @@ class App {
   refuse() {
     this.root.replaceChildren(
       el("div.failure", { role: "alert" },
-        el("h1", { text: "This address has no key" }),
-        el("p", { text: "Open the whole address that ltenet app printed, with everything behind the #." })),
+        el("h1", { text: "This address has no token" }),
+        el("p", { text: "Open the whole address that ltenet app printed, including the part after the #." })),
     );
   }
 

@@ -17,7 +17,7 @@ async function startReport(root) {
   window.ltenet = { viewer, positionColor, ready: true };
 }
 
-/** What stands behind the # of the address, e.g. #mode=error&lines=40&point=source:608 */
+/** What stands behind the # of the address, e.g. #mode=error&lines=40&point=source:608; modes by id or by the name on their button. */
 function applyAddress(viewer) {
   const wanted = new URLSearchParams(location.hash.slice(1));
   const numbers = { lines: 400, morph: 1, pointSize: 3 };
@@ -25,7 +25,10 @@ function applyAddress(viewer) {
     const value = Number(wanted.get(key));
     if (value > 0) viewer.set({ [key]: Math.min(value, most) });
   }
-  const choices = { mode: viewer.model.modes.map(({ id }) => id), show: ["both", "source", "target"], up: ["y", "z"] };
+  const named = (wanted.get("mode") ?? "").toLowerCase();
+  const mode = viewer.model.modes.find(({ id, name }) => [id, name.toLowerCase()].includes(named));
+  if (mode) viewer.set({ mode: mode.id });
+  const choices = { show: ["both", "source", "target"], up: ["y", "z"] };
   for (const [key, allowed] of Object.entries(choices)) {
     if (allowed.includes(wanted.get(key))) viewer.set({ [key]: wanted.get(key) });
   }
@@ -43,7 +46,7 @@ start(root).catch((error) => {
       "div.failure",
       { role: "alert" },
       el("h1", { text: webgl ? "This browser cannot draw in 3-D" : "The report could not be shown" }),
-      el("p", { text: webgl ? "WebGL 2 is needed. Switch on hardware acceleration, or open the file in another browser." : String(error) }),
+      el("p", { text: webgl ? "This needs WebGL 2. Turn on hardware acceleration, or open the file in another browser." : String(error) }),
     ),
   );
   console.error(error);

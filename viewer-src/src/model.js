@@ -56,14 +56,14 @@ export function buildModel(description, arrays) {
 /** What can be shown, in the order of the keys 1, 2, 3, ... */
 function modesOf(description, source, target) {
   const modes = [
-    { id: "map", name: "Map", note: "The target is coloured by position. Each source point wears the colour of its partner." },
+    { id: "map", name: "Map", note: "The target is coloured by position. Each source point has the colour of its partner." },
   ];
   if (description.texture) {
     const { giver } = description.texture;
     const [own, other] = giver === "source" ? ["source", "target"] : ["target", "source"];
     modes.push({ id: "texture", name: "Texture", note: `The ${own}'s own texture, carried to the ${other} by the map. Where it tears or smears, so does the map.` });
   } else {
-    modes.push({ id: "pattern", name: "Checker", note: "A computed checker pattern on the target, carried to the source. Where it tears or smears, so does the map." });
+    modes.push({ id: "pattern", name: "Checker", note: "A checker pattern on the target, carried to the source. Where it tears or smears, so does the map." });
   }
   if (description.ranges.confidence !== undefined) {
     modes.push({ id: "confidence", name: "Confidence", scalar: true, note: "How likely each partner is right." });
@@ -71,7 +71,7 @@ function modesOf(description, source, target) {
   if (description.ranges.error !== undefined) {
     modes.push({ id: "error", name: "Error", scalar: true, note: "Distance from the partner to the true one, as a share of the target's diameter." });
   }
-  modes.push({ id: "distance", name: "Distance", scalar: true, note: "How far each point travels to its partner when the shapes are laid upon each other." });
+  modes.push({ id: "distance", name: "Distance", scalar: true, note: "Distance from each point to its partner once the shapes are aligned." });
   if (source.labels || target.labels) {
     modes.push({ id: "labels", name: "Labels", note: "Labels of one shape, carried to the other by the map." });
   }

@@ -68,7 +68,7 @@ export class Panel {
         "div.switches",
         {},
         this._switch("linked", "One camera for both", "C"),
-        this._switch("aligned", "Turn the source onto the target", "A"),
+        this._switch("aligned", "Align the source with the target", "A"),
         meshes ? this._switch("wire", "Edges", "W") : null,
       ),
       this._choice("show", "Shapes", { both: "Both", source: "Source", target: "Target" }),
@@ -113,7 +113,7 @@ export class Panel {
 
   _figures({ figures, curve }) {
     const rows = figures.map(({ name, value, kind }) =>
-      el("div.figure", {}, el("dt", { text: name }), el("dd", { text: kind === "number" ? number(value, 3) : percent(value) })),
+      el("div.figure", {}, el("dt", { text: name }), el("dd", { text: kind === "text" ? value : kind === "number" ? number(value, 3) : percent(value) })),
     );
     return el(
       "section.figures",
@@ -173,7 +173,7 @@ export class Panel {
   select(selection, pinned) {
     this.element.classList.toggle("telling", selection !== null);
     if (!selection) {
-      this.selected.replaceChildren(el("p.note", { text: "Point at a shape, or touch it, to see the partner; click to keep it." }));
+      this.selected.replaceChildren(el("p.note", { text: "Hover over a shape, or touch it, to see the partner; click to keep it." }));
       return;
     }
     const { model } = this.viewer;
@@ -198,13 +198,13 @@ export class Panel {
     }
     const story =
       partner < 0
-        ? side === "source" ? "This point has no partner." : "No source point leads here."
-        : side === "target" ? "The source point that leads nearest to here." : null;
+        ? side === "source" ? "This point has no partner." : "No source point is mapped here."
+        : side === "target" ? "The source point mapped nearest to here." : null;
     this.selected.replaceChildren(
       el("div.ends-of-pair", {}, card("source", from), el("span.arrow", { text: "→" }), card("target", to)),
       el("dl", {}, ...rows),
       story ? el("p.note", { text: story }) : "",
-      pinned ? el("button.quiet", { type: "button", text: "Let go (Esc)", onclick: () => this.viewer.stage.clear() }) : "",
+      pinned ? el("button.quiet", { type: "button", text: "Release (Esc)", onclick: () => this.viewer.stage.clear() }) : "",
     );
   }
 

@@ -75,7 +75,7 @@ export class Viewer {
         "nav",
         {},
         ...extra,
-        button("home", "First view (R)", () => this.stage.reset()),
+        button("home", "Reset the view (R)", () => this.stage.reset()),
         button("camera", "Save a picture (S)", () => this.save()),
         document.fullscreenEnabled ? button("full", "Full screen (F)", () => this.fullscreen()) : null,
         this.themeButton,

@@ -1,0 +1,249 @@
+"""Kill verbs with SIGKILL: outputs are whole, old or new, and the next run ends as if undisturbed.
+
+    python -m tools.kill [--rounds N] [--verb NAME] [--seed S] [--json]
+
+Every second round aims at a rename: the process ends itself just before or just after the n-th one.
+The others end it at a random moment. Then each output must be what it was before or what it is
+after an undisturbed run, byte for byte, and the same command, or `--resume` for a training, must
+lead there and sweep up what was left. Exits 1 if there is a fault.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+
+#: Settings of a training that takes seconds.
+_SHORT = (
+    "workers=0",
+    "threads=1",
+    "model.encoder.widths=[8, 12]",
+    "model.encoder.dimension=16",
+    "model.encoder.neighbors=6",
+    "pairs.points=[64, 64]",
+    "schedule.length=6",
+    "schedule.warmup=2",
+    "validation.pairs=2",
+    "validation.every=2",
+)
+_ADAPT = (
+    *_SHORT[:2],
+    *_SHORT[5:],
+    "schedule.unit=steps",
+    "schedule.length=3",
+    "schedule.warmup=1",
+    "optim.batch_size=2",
+)
+
+
+class Verb(NamedTuple):
+    """A verb to be killed.
+
+    Attributes
+    ----------
+    name
+        Of the verb.
+    command, again
+        Its arguments, and those that go on after a kill; in the folder that it works in.
+    outputs
+        Files that must be whole, old or new, all of the same generation.
+    first
+        Arguments of a run that makes the old outputs; None if there are none.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    again: Callable[[Path], tuple[str, ...]]
+    outputs: tuple[str, ...]
+    first: tuple[str, ...] | None
+
+
+class Aim(NamedTuple):
+    """When to kill: at a rename, counted from 0, before or after it; or after some seconds."""
+
+    rename: int | None = None
+    after: bool = False
+    seconds: float | None = None
+
+
+def verbs() -> dict[str, Verb]:
+    """Return the verbs and how they are called."""
+    match = ("match", "a.ply", "b.ply", "-o", "map.npz", "--force", "--model", "human")
+    match += ("--points", "60", "--refine", "none", "--orient", "none", "--threads", "1")
+    transfer = ("transfer", "a.ply", "b.ply", "old.npz", "--what", "scalars")
+    transfer += ("--values", "values.txt", "-o", "moved.txt", "--force")
+    train = ("train", "tiny", "--name", "run", "--runs", ".", "--accelerator", "cpu")
+    train += tuple(f"--set={change}" for change in _SHORT)
+    adapt = ("adapt", "human", "a.ply", "b.ply", "-o", "mine", "--force")
+    adapt += tuple(f"--set={change}" for change in _ADAPT)
+
+    def resumed(folder: Path) -> tuple[str, ...]:
+        if (folder / "run" / "last.ckpt").is_file():
+            return ("train", "--resume", "run", "--accelerator", "cpu")
+        return (*train, "--force")
+
+    whole = tuple(f"mine/{name}" for name in ("model.safetensors", "config.json"))
+    whole += tuple(f"mine/{name}" for name in ("orientation.safetensors", "calibration.json"))
+    listed = [
+        Verb("match", match, lambda _: match, ("map.npz",), (*match, "--seed", "1")),
+        Verb("transfer", transfer, lambda _: transfer, ("moved.txt",), None),
+        Verb("train", train, resumed, ("run/best/model.safetensors",), None),
+        Verb("adapt", adapt, lambda _: adapt, whole, (*adapt[:1], "animal", *adapt[2:])),
+    ]
+    return {verb.name: verb for verb in listed}
+
+
+def inputs(folder: Path) -> None:
+    """Write two shapes, a map between them and values."""
+    from ltenet.bodies.body_pairs import own_generator
+    from ltenet.correspondence import Correspondence
+    from ltenet.io import save
+    from ltenet.shape import Shape
+
+    generator = own_generator("human")
+    for number, name in enumerate("ab"):
+        points = generator.draw(5, number).vertices[::50].astype(np.float64)
+        save(Shape(points, name=name), folder / f"{name}.ply")
+    Correspondence(np.arange(len(points)), len(points)).save(folder / "old.npz")
+    np.savetxt(folder / "values.txt", np.arange(len(points), dtype=np.float64))
+
+
+def run(arguments: tuple[str, ...], folder: Path, aim: Aim | None = None) -> tuple[int, int]:
+    """Run the command line in a forked process; return its exit code and how often it renamed."""
+    reading, writing = os.pipe()
+    process = os.fork()
+    if process == 0:
+        os.close(reading)
+        code = 1
+        try:
+            code = _child(arguments, folder, aim or Aim(), writing)
+        finally:
+            os._exit(code)
+    os.close(writing)
+    timer = None
+    if aim is not None and aim.seconds is not None:
+        timer = threading.Timer(aim.seconds, os.kill, (process, signal.SIGKILL))
+        timer.start()
+    with os.fdopen(reading, "rb") as stream:
+        renames = len(stream.read())
+    # Not reaped before the timer is off: the number cannot belong to another process.
+    os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
+    if timer is not None:
+        timer.cancel()
+        timer.join()
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), renames
+
+
+def _child(arguments: tuple[str, ...], folder: Path, aim: Aim, told: int) -> int:
+    from ltenet import cli, files
+
+    os.chdir(folder)
+    quiet = os.open(folder.parent / f"{folder.name}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(quiet, 1)
+    os.dup2(quiet, 2)
+    count = 0
+
+    def aimed(function: Callable[..., object]) -> Callable[..., object]:
+        def renaming(*arguments: object, **options: object) -> object:
+            nonlocal count
+            here, count = count == aim.rename, count + 1
+            os.write(told, b".")
+            if here and not aim.after:
+                os.kill(os.getpid(), signal.SIGKILL)
+            result = function(*arguments, **options)
+            if here:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return result
+
+        return renaming
+
+    os.replace = aimed(os.replace)  # type: ignore[assignment]
+    os.rename = aimed(os.rename)  # type: ignore[assignment]
+    files._exchanged = aimed(files._exchanged)  # type: ignore[assignment]
+    return cli.main(list(arguments))
+
+
+def contents(folder: Path, names: tuple[str, ...]) -> tuple[bytes | None, ...]:
+    """Bytes of some files, None where there is none."""
+    return tuple((folder / n).read_bytes() if (folder / n).is_file() else None for n in names)
+
+
+def kill(verb: Verb, rounds: int, base: Path, random: Random) -> dict[str, object]:
+    """Kill a verb in many ways; return how often, and what went wrong."""
+    before, undisturbed = base / "before", base / "undisturbed"
+    before.mkdir(parents=True)
+    inputs(before)
+    if verb.first is not None:
+        assert run(verb.first, before)[0] == 0
+    shutil.copytree(before, undisturbed)
+    start = time.perf_counter()
+    code, renames = run(verb.command, undisturbed)
+    seconds = time.perf_counter() - start
+    if code != 0:
+        told = (base / "undisturbed.log").read_text(errors="replace")[-300:]
+        return {"rounds": 0, "killed": 0, "faults": [f"undisturbed: exit code {code}: {told}"]}
+    old, new = contents(before, verb.outputs), contents(undisturbed, verb.outputs)
+    faults, killed = [], 0
+    for number in range(rounds):
+        aim = Aim(seconds=random.uniform(0, seconds))
+        if number % 2 == 0:
+            aim = Aim(rename=number // 4 % renames, after=number % 4 == 2)
+        folder = base / f"round{number}"
+        shutil.copytree(before, folder)
+        code = run(verb.command, folder, aim)[0]
+        killed += code == -signal.SIGKILL
+        found = contents(folder, verb.outputs)
+        # A training writes as it goes; what it left must be good for going on.
+        if verb.name != "train" and found not in (old, new):
+            faults.append(f"{aim}: outputs are neither old nor new")
+        code = run(verb.again(folder), folder)[0]
+        if code != 0:
+            told = (base / f"{folder.name}.log").read_text(errors="replace")[-300:]
+            faults.append(f"{aim}: the next run ends with {code}: {told}")
+        elif contents(folder, verb.outputs) != new:
+            faults.append(f"{aim}: the next run leads elsewhere")
+        left = [str(path.name) for path in folder.rglob(".*ltenet-*")]
+        if left:
+            faults.append(f"{aim}: left behind: {', '.join(left)}")
+        shutil.rmtree(folder)
+    return {"rounds": rounds, "renames": renames, "killed": killed, "faults": faults}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Kill every verb, or one; print what happened."""
+    parser = argparse.ArgumentParser(prog="python -m tools.kill", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--verb", choices=list(verbs()))
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true")
+    chosen = parser.parse_args(argv)
+    import torch
+
+    torch.set_num_threads(1)  # a forked process cannot use the threads of its parent
+    told = {}
+    with tempfile.TemporaryDirectory() as base:
+        for name, verb in verbs().items():
+            if chosen.verb in (None, name):
+                told[name] = kill(verb, chosen.rounds, Path(base) / name, Random(chosen.seed))
+                if not chosen.json:
+                    print(name, told[name])
+    if chosen.json:
+        print(json.dumps(told, indent=2))
+    return int(any(one["faults"] for one in told.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
