@@ -39,8 +39,9 @@ GOAL = torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])  # up and front
 RATE, WARMUP, DECAY, CLIP, PAIRS = 2e-3, 50, 1e-4, 1.0, 8
 SAVE_EVERY, CHECK_EVERY, CHECK_PAIRS = 50, 500, 60
 #: Shares of frames that are nearly right, half turned about up, half turned about another axis;
-#: the rest is arbitrary. Degrees by which all but the arbitrary ones are off besides.
-SHARES, OFF = (0.4, 0.35, 0.15), 40.0
+#: the rest is arbitrary. All but the arbitrary ones are off besides: one half by a few degrees,
+#: which teaches the last correction, the other by up to a quarter turn, which teaches the first.
+SHARES, OFF, FAR_OFF = (0.5, 0.3, 0.1), 20.0, 90.0
 #: Degrees up to which a frame is right.
 RIGHT = 45.0
 
@@ -116,7 +117,8 @@ def random_frame(rng: np.random.Generator) -> FloatArray:
     if choice == len(SHARES):
         return np.asarray(Rotation.random(random_state=rng).as_matrix())
     axis = rng.normal(size=3)
-    off = Rotation.from_rotvec(math.radians(rng.uniform(0, OFF)) * axis / np.linalg.norm(axis))
+    most = OFF if rng.random() < 0.5 else FAR_OFF
+    off = Rotation.from_rotvec(math.radians(rng.uniform(0, most)) * axis / np.linalg.norm(axis))
     sides = [1.0, 1, 1], [-1, 1, -1], [[1, -1, -1], [-1, -1, 1]][rng.integers(2)]
     return np.asarray(off.as_matrix() @ np.diag(sides[choice]))
 
