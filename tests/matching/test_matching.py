@@ -115,6 +115,22 @@ def test_the_same_input_gives_the_same_bytes(tmp_path):
 
 
 @pytest.mark.slow
+def test_threads_do_not_change_the_map():
+    source, target = person(0, points=400)[0], person(1, points=380, seed=1)[0]
+    before, found = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2, 4):
+            torch.set_num_threads(threads)
+            found.append(match(source, target))
+    finally:
+        torch.set_num_threads(before)
+    for other in found[1:]:
+        np.testing.assert_array_equal(found[0].indices, other.indices)
+        np.testing.assert_array_equal(found[0].scores, other.scores)
+        np.testing.assert_array_equal(found[0].weights, other.weights)
+
+
+@pytest.mark.slow
 def test_an_embedded_shape_can_be_matched_many_times():
     shapes = [person(index, points=400)[0] for index in range(3)]
     matcher = Matcher(MatchConfig(model="human"))

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -23,11 +24,13 @@ from ltenet.matching.config import Orient
 from ltenet.matching.frame_networks import KINDS
 from ltenet.matching.networks import Networks
 from ltenet.matching.preparation import Prepared, yaw_only
+from ltenet.refinement.embedded_shape import EmbeddedShape
 from ltenet.refinement.judge import map_scores
 from ltenet.refinement.methods import refine_pair
 from ltenet.refinement.options import Coherent, Method, Options, Transport
 from ltenet.refinement.pair import Pair
 from ltenet.refinement.proposal import RefinedMap, Tell, silent
+from ltenet.refinement.threads import side_by_side
 
 #: Energy that one nat of the orientation networks' opinion is worth, and the difference in cost at
 #: which one way is e times as probable as another: fitted to generated pairs in right and wrong
@@ -126,21 +129,27 @@ def ranked_candidates(
     tell
         Told how far the work is.
     """
-    ways = [
-        _first_look(*way)
+    possible = [
+        way
         for group in zip(networks, sources, targets, strict=True)
         for way in _orientations(*group)
         if way[-1] > LEAST_PRIOR or len(networks) == 1
-    ] or [_first_look(*next(_orientations(networks[0], sources[0], targets[0])))]
+    ] or [next(_orientations(networks[0], sources[0], targets[0]))]
+    _embed((one for way in possible for one in way[1:3]), lambda one: one.first_part)
+    ways = side_by_side(*(partial(_first_look, *way) for way in possible))
     tell(_LOOKED)
     ways += _agreeing(min(ways, key=lambda way: way.cost), orient)
     ways.sort(key=lambda way: way.cost)
     close = [way for way in ways if way.cost <= ways[0].cost + CLOSE]
     tried = ways[:1] if refine == "none" else _distinct(close)
-    found = [
-        _refined(way, refine, _part_of(tell, number, len(tried)))
-        for number, way in enumerate(tried)
-    ]
+    _embed((one for way in tried for one in (way.source, way.target)), lambda one: one.embedded)
+    shares = [0.0] * len(tried)
+    found = side_by_side(
+        *(
+            partial(_refined, way, refine, _share_of(tell, number, shares))
+            for number, way in enumerate(tried)
+        )
+    )
     found.sort(key=lambda one: one.cost)
     for way in ways:
         log.info("%s: cost %.2f", way.networks.name, way.cost)
@@ -180,9 +189,22 @@ def _first_look(networks: Networks, source: Prepared, target: Prepared, prior: f
     return Way(networks, source, target, prior, columns[nearest], cost)
 
 
-def _part_of(tell: Tell, number: int, count: int) -> Tell:
-    """Tell how far the refinement of one way out of `count` is, as a share of the whole."""
-    return lambda share: tell(_LOOKED + (1 - _LOOKED) * (number + share) / count)
+def _embed(shapes: Iterable[Prepared], embedding: Callable[[Prepared], EmbeddedShape]) -> None:
+    """Embed what is not embedded yet; the orientations of a shape, which share a graph, in turn."""
+    groups: dict[int, list[Prepared]] = {}
+    for one in shapes:
+        groups.setdefault(id(one.sample), []).append(one)
+    side_by_side(*(partial(list, map(embedding, group)) for group in groups.values()))
+
+
+def _share_of(tell: Tell, number: int, shares: list[float]) -> Tell:
+    """Tell how far all refinements are whenever one of them gets on."""
+
+    def tell_all(share: float) -> None:
+        shares[number] = share
+        tell(_LOOKED + (1 - _LOOKED) * sum(shares) / len(shares))
+
+    return tell_all
 
 
 def _refined(way: Way, method: Method, tell: Tell) -> Candidate:
@@ -212,10 +234,10 @@ def _agreeing(way: Way, orient: Orient) -> list[Way]:
     turn = yaw_only(turn) if orient == "yaw" else turn
     if _degrees(turn) < DISAGREE:
         return []
-    return [
-        _first_look(way.networks, source.rotated(turn), target, way.prior),
-        _first_look(way.networks, source, target.rotated(turn.T), way.prior),
-    ]
+    return side_by_side(
+        partial(_first_look, way.networks, source.rotated(turn), target, way.prior),
+        partial(_first_look, way.networks, source, target.rotated(turn.T), way.prior),
+    )
 
 
 def _distinct(ways: list[Way]) -> list[Way]:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ from ltenet.matching.networks import Networks, read_networks
 from ltenet.matching.preparation import Cleaned, Prepared, prepare
 from ltenet.matching.summary import DECIDED
 from ltenet.method.model import available_weights
-from ltenet.refinement.threads import idle_cores, limited_threads
+from ltenet.refinement.threads import side_by_side, single_thread
 from ltenet.shape import Shape
 
 Progress = Callable[[str, float], None]
@@ -79,37 +80,23 @@ class Matcher:
 
         The rest is embedded when a way is refined, and kept. `mirror` reflects the shape first.
         """
-        config = self.config
-        with self._stage("embed"), limited_threads(idle_cores()):
-            found = prepare(
-                shape,
-                self.networks,
-                points=config.points,
-                orient=config.orient,
-                seed=config.seed,
-                mirror=mirror,
-            )
-            _tell_what_is_odd(found[0][0].sample.cleaned)
-            for networks, orientations in zip(self.networks, found, strict=True):
-                if may_know(networks, orientations[0]):
-                    _ = orientations[0].first_part  # here, so that the time counts as embedding
-            return found
+        return self._prepared((shape, mirror))[0]
 
     def match(self, source: Shape, target: Shape) -> Correspondence:
         """Match two shapes."""
         self.seconds = {}
-        prepared = self.prepare(source, mirror=self.config.mirror)
-        return self.match_prepared(prepared, self.prepare(target))
+        sources, targets = self._prepared((source, self.config.mirror), (target, False))
+        return self.match_prepared(sources, targets)
 
     def match_prepared(self, sources: PreparedShape, targets: PreparedShape) -> Correspondence:
         """Match two shapes that went through `prepare`."""
-        with self._stage("refine"), limited_threads(idle_cores()):
+        with self._stage("refine"):
             best = self.choose(sources, targets)
-        with self._stage("confidence"), limited_threads(1):
+        with self._stage("confidence"), single_thread():
             columns = evidence(best.pair, best.refined)  # (n, 6)
             calibration = read_calibration(best.networks.folder)
             sampled_scores = best.probability * calibration.estimate(columns)  # (n,)
-        with self._stage("carry"), limited_threads(1):
+        with self._stage("carry"), single_thread():
             landing, scores = _to_every_vertex(best, sampled_scores)
         indices = np.where(scores >= self.config.threshold, landing.indices, UNMATCHED)  # (N,)
         if best.source.sample.complete:
@@ -145,6 +132,29 @@ class Matcher:
             refine=config.refine,
             tell=lambda share: self._progress("refine", share),
         )[0]
+
+    def _prepared(self, *shapes: tuple[Shape, bool]) -> list[PreparedShape]:
+        """Prepare shapes, each reflected first or not."""
+        with self._stage("embed"):
+            found = side_by_side(*(partial(self._prepare_one, *shape) for shape in shapes))
+        for prepared in found:
+            _tell_what_is_odd(prepared[0][0].sample.cleaned)
+        return found
+
+    def _prepare_one(self, shape: Shape, mirror: bool) -> PreparedShape:
+        config = self.config
+        found = prepare(
+            shape,
+            self.networks,
+            points=config.points,
+            orient=config.orient,
+            seed=config.seed,
+            mirror=mirror,
+        )
+        for networks, orientations in zip(self.networks, found, strict=True):
+            if may_know(networks, orientations[0]):
+                _ = orientations[0].first_part  # here, so that the time counts as embedding
+        return found
 
     def _details(self, best: Candidate) -> dict[str, Any]:
         """How the map was made, as plain values."""

@@ -7,7 +7,8 @@ with a high cost has little weight.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -21,6 +22,7 @@ from ltenet.refinement.pair import Pair
 from ltenet.refinement.point_sets import nearest_points
 from ltenet.refinement.proposal import Tell, silent
 from ltenet.refinement.soft_partners import around, weighted_mean
+from ltenet.refinement.threads import side_by_side
 
 #: Extra weight of the missed part of the target: a shape that is too stiff typically fails to reach
 #: the end of a limb.
@@ -94,14 +96,26 @@ def find_consensus(
     tell
         Told how far the work is.
     """
-    forth, back = Bender(pair, config), Bender(pair.reversed(), config)
-    tried: list[BendingVote | None] = []
-    for vote_with, bender in ((vote_forth, forth), (vote_back, back)):
+    _ = pair.best  # both directions ask for it
+    forth, back = side_by_side(
+        partial(Bender, pair, config), partial(Bender, pair.reversed(), config)
+    )
+    done: list[float] = []
+
+    def votes_of(
+        vote_with: Callable[[Bender, float], BendingVote | None], bender: Bender
+    ) -> list[BendingVote]:
+        found = []
         for stiffness in stiffnesses:
-            tried.append(vote_with(bender, stiffness))
-            tell(len(tried) / (2 * len(stiffnesses) + 1))
-    there = [vote for vote in tried[: len(stiffnesses)] if vote is not None]
-    votes = [vote for vote in tried if vote is not None]
+            found.append(vote_with(bender, stiffness))
+            done.append(stiffness)
+            tell(len(done) / (2 * len(stiffnesses) + 1))
+        return [vote for vote in found if vote is not None]
+
+    there, inverted = side_by_side(
+        partial(votes_of, vote_forth, forth), partial(votes_of, vote_back, back)
+    )
+    votes = [*there, *inverted]
     if not votes:
         return None
     places = geometric_median(votes)  # (N, 3)

@@ -29,7 +29,7 @@ from ltenet.refinement.options import (
 from ltenet.refinement.pair import Pair
 from ltenet.refinement.proposal import Problem, Proposal, RefinedMap, Tell, silent
 from ltenet.refinement.soft_partners import around, weighted_mean
-from ltenet.refinement.threads import limited_threads
+from ltenet.refinement.threads import single_thread
 from ltenet.refinement.zoomout import refine_spectral
 
 
@@ -96,7 +96,7 @@ def refine_pair(
     scores = map_scores(pair, indices)
     problem = Problem(pair, indices, scores, start is not None, neighbors, tell)
     run = next(entry.run for entry in REFINEMENTS.values() if entry.options is type(options))
-    with limited_threads(1):
+    with single_thread():
         proposal = run(problem, options)
         scores = map_scores(pair, proposal.indices)
         accepted = scores.energy <= problem.scores.energy

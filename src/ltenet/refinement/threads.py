@@ -1,50 +1,50 @@
-"""How many threads to use: threads must not fight for busy cores.
+"""How the cores are used: whole tasks side by side, each on one thread of torch.
 
 Refinement is thousands of operations of well under a millisecond. With two threads each of them
 ends at a barrier where one thread spins until the scheduler runs the other. Next to a busy process
 that makes a match several times slower, while a single thread slows down by the share of that
-process. So refinement runs on one thread, and the few large
-operations (embedding, one matrix product) on as many as there are idle cores when they start.
+process. So the two shapes of a pair, and the ways to match it, are what runs in parallel. The
+results then depend neither on the number of threads nor on the load.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
+from contextvars import ContextVar
+from typing import TypeVar
 
 import torch
 
-_RUNNING = Path("/proc/loadavg")
+Result = TypeVar("Result")
+
+#: Threads that the blocks below may share out among tasks; new threads start without.
+_allowed: ContextVar[int | None] = ContextVar("allowed threads", default=None)
 
 
 @contextmanager
-def limited_threads(count: int) -> Iterator[None]:
-    """Use at most `count` threads of torch in this block; fewer if it is set to fewer."""
+def single_thread() -> Iterator[None]:
+    """Use one thread of torch in this block, except for tasks that run side by side."""
     before = torch.get_num_threads()
-    torch.set_num_threads(min(before, count))
+    token = _allowed.set(_allowed.get() or before)
+    torch.set_num_threads(1)
     try:
         yield
     finally:
         torch.set_num_threads(before)
+        _allowed.reset(token)
 
 
-def idle_cores() -> int:
-    """Cores of this process that no other process keeps busy right now, at least one."""
-    return max(1, _own_cores() - _running_elsewhere())
+def side_by_side(*tasks: Callable[[], Result]) -> list[Result]:
+    """Run independent tasks on one thread each, and return their results in order.
 
-
-def _own_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _running_elsewhere() -> int:
-    """Other runnable threads of the machine: the load average would count our own past."""
-    try:
-        running = int(_RUNNING.read_text(encoding="ascii").split()[3].split("/")[0])
-    except (OSError, ValueError, IndexError):  # not Linux
-        return 0
-    return max(0, running - 1)
+    As many run at a time as torch may use threads here. A task that has others beside it runs its
+    own tasks in turn.
+    """
+    workers = min(_allowed.get() or torch.get_num_threads(), len(tasks))
+    with single_thread():
+        if workers < 2:
+            return [task() for task in tasks]
+        with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            return list(pool.map(lambda task: task(), tasks))
