@@ -92,7 +92,7 @@ OTHERS: tuple[Run, ...] = ()
 QUEUE: tuple[Run, ...] = (
     Run(
         "orientation",
-        command=("tools.train_orientation", "{folder}", "--steps", "4000"),
+        command=("tools.train_orientation", "{folder}", "--steps", "3000"),
         weights="orientation.safetensors",
     ),
     Run("human", "human", _steps(6000, warmup=150)),

@@ -119,16 +119,23 @@ class Critic(nn.Module):
         self.detail = nn.Linear(_CHANNELS // 2, _DETAIL)
         self.layers = _edge_layers((3 + _DETAIL, *_CRITIC_WIDTHS[:-1]), _CRITIC_WIDTHS)
         self.local = nn.Linear(sum(_CRITIC_WIDTHS), _CRITIC_CHANNELS)
-        self.hidden = nn.Linear(2 * _CRITIC_CHANNELS, _CHANNELS)
+        # Weighted sums of the points, as the finder's directions are: they turn with the shape.
+        self.hidden = nn.Linear(2 * _CRITIC_CHANNELS + 3 * _DETAIL, _CHANNELS)
         self.verdict = nn.Linear(_CHANNELS, 1 + 6 + len(KINDS))
 
     def forward(self, points: Tensor, details: Tensor, graphs: list[NeighborGraph]) -> Verdict:
         """Judge; `details` and `graphs` are those of a `Proposal` of the same B shapes."""
         batch, count = points.shape[:2]
-        features = torch.cat([points.flatten(0, 1), self.detail(details)], dim=1)  # (B N, 3 + c)
+        detail = self.detail(details)  # (B N, c)
+        features = torch.cat([points.flatten(0, 1), detail], dim=1)  # (B N, 3 + c)
         local = self.local(_through(self.layers, features, graphs))  # (B N, C)
         local = F.leaky_relu(local, _SLOPE).view(batch, count, -1)  # (B, N, C)
-        hidden = F.leaky_relu(self.hidden(_pooled(local)), _SLOPE)  # (B, C)
+        centred = points - points.mean(dim=1, keepdim=True)  # (B, N, 3)
+        sums = torch.einsum("bnc,bnd->bcd", detail.view(batch, count, -1), centred)  # (B, c, 3)
+        whole = torch.cat(
+            [_pooled(local), sums.flatten(1) / (0.3 * count)], dim=1
+        )  # (B, 2 C + 3 c)
+        hidden = F.leaky_relu(self.hidden(whole), _SLOPE)  # (B, C)
         right, directions, kinds = self.verdict(hidden).split([1, 6, len(KINDS)], dim=1)
         return Verdict(right[:, 0], directions.view(batch, 2, 3), kinds)
 
