@@ -9,8 +9,10 @@ from ltenet.geometry.surface_graph import (
     distance_to_nearest,
     distances_along,
     mesh_graph,
+    region_faces,
     region_graph,
     surface_graph,
+    voronoi_regions,
 )
 from ltenet.refinement.deformation import DeformationGraph
 from ltenet.shape import Shape
@@ -92,6 +94,28 @@ def test_regions_do_not_cross_where_parts_only_touch() -> None:
     below = rows < len(shape) // 2
     start, stop = graph.nonzero()
     np.testing.assert_array_equal(below[start], below[stop])
+
+
+def test_regions_that_meet_are_joined_by_triangles() -> None:
+    shape = sheet(9)
+    assert shape.faces is not None
+    graph = surface_graph(shape.points, shape.faces)
+    rows = np.array([10, 16, 64, 70])  # one in each quarter
+    regions = voronoi_regions(graph, shape.points, rows)
+    np.testing.assert_array_equal(regions[rows], np.arange(4))
+    nearest = distances_along(graph, shape.points, rows)  # (81, 4)
+    np.testing.assert_array_equal(nearest[np.arange(81), regions], nearest.min(axis=1))
+    faces = region_faces(shape.faces, regions)
+    assert len(faces) == 2  # the square between the four points
+    normals = np.cross(
+        *(shape.points[rows][faces[:, k]] - shape.points[rows][faces[:, 0]] for k in (1, 2))
+    )
+    fine = np.cross(
+        *(shape.points[shape.faces[:, k]] - shape.points[shape.faces[:, 0]] for k in (1, 2))
+    )
+    assert (normals @ fine[0] > 0).all()  # faces look the same way
+    everything = voronoi_regions(graph, shape.points, np.arange(81))
+    assert len(region_faces(shape.faces, everything)) == len(shape.faces)
 
 
 def test_a_part_is_not_moved_by_one_that_it_touches() -> None:

@@ -34,7 +34,7 @@ from ltenet.bodies.bones import (
     segment_distances,
     skin,
 )
-from ltenet.bodies.generated import GeneratedBody, Template
+from ltenet.bodies.generated import GeneratedBody, Template, individual_rng
 from ltenet.errors import InputError
 
 TEMPLATES = ("dog", "capsule", "gorilla", "centaur")
@@ -69,11 +69,13 @@ class _Maker:
         self._scales = IndividualScales(rig)
         self._still = np.tile(np.eye(3), (len(rig.bones), 1, 1))  # (J, 3, 3)
 
-    def draw(self, rng: np.random.Generator, species: str) -> tuple[NDArray[np.float32], str, str]:
-        """Vertices (V, 3), pose family and build of one accepted body."""
-        wide = bool(rng.random() < _WIDE_ODDS)
-        build = self._blend(rng, species, wide=wide)
-        lengths, thickness = self._scales.draw(rng, wide=wide)
+    def draw(
+        self, rng: np.random.Generator, species: str, builds: np.random.Generator
+    ) -> tuple[NDArray[np.float32], str, str]:
+        """Vertices (V, 3), pose family and build, which `builds` draws, of one accepted body."""
+        wide = bool(builds.random() < _WIDE_ODDS)
+        build = self._blend(builds, species, wide=wide)
+        lengths, thickness = self._scales.draw(builds, wide=wide)
         offsets, axes = scaled_skeleton(self.rig, build, lengths, thickness)
         radii = build.radii * thickness[:, :2].mean(axis=1)  # (J,)
         first, second = self._pairs
@@ -165,6 +167,7 @@ class AnimalGenerator:
         *,
         template: str | None = None,
         category: str | None = None,
+        individual: int | None = None,
     ) -> GeneratedBody:
         """Body number ``index`` of the stream ``seed``.
 
@@ -174,6 +177,8 @@ class AnimalGenerator:
             Draw from this template alone.
         category
             Draw this species alone, from any template that has it.
+        individual
+            Bodies of one species with the same number are one animal in several poses.
 
         Returns
         -------
@@ -196,7 +201,8 @@ class AnimalGenerator:
                 f"got the species {category!r} of the template {template}, expected one of "
                 f"{', '.join(species)}; try without a template to draw from any that has it"
             )
-        vertices, family, build = self._maker(template).draw(rng, category)
+        builds = rng if individual is None else individual_rng(seed, individual)
+        vertices, family, build = self._maker(template).draw(rng, category, builds)
         return GeneratedBody(vertices, family, category, template, build)
 
     def _draw_template(self, rng: np.random.Generator, category: str | None) -> str:

@@ -25,9 +25,15 @@ class BodyGenerator(Protocol):
         """Categories that one template can take."""
 
     def draw(
-        self, seed: int, index: int, *, template: str | None = None, category: str | None = None
+        self,
+        seed: int,
+        index: int,
+        *,
+        template: str | None = None,
+        category: str | None = None,
+        individual: int | None = None,
     ) -> GeneratedBody:
-        """Body number `index` of the stream `seed`."""
+        """Body number `index` of the stream `seed`, one of those of an `individual` if named."""
 
 
 class _Humans:
@@ -43,9 +49,15 @@ class _Humans:
         return ("human",)
 
     def draw(
-        self, seed: int, index: int, *, template: str | None = None, category: str | None = None
+        self,
+        seed: int,
+        index: int,
+        *,
+        template: str | None = None,
+        category: str | None = None,
+        individual: int | None = None,
     ) -> GeneratedBody:
-        return self._generator.draw(seed, index)
+        return self._generator.draw(seed, index, individual=individual)
 
 
 def _animals() -> BodyGenerator:
@@ -58,6 +70,11 @@ def _animals() -> BodyGenerator:
 def own_generator(what: What) -> BodyGenerator:
     """Return the package's generator of humans or animals, made once per process."""
     return {"human": _Humans, "animal": _animals}[what]()
+
+
+def body_kinds(generator: BodyGenerator) -> list[tuple[str, str]]:
+    """Every template with each of its categories."""
+    return [(name, kind) for name in generator.templates for kind in generator.species(name)]
 
 
 def draw_two_bodies(
@@ -87,7 +104,7 @@ def draw_two_bodies(
         How many bodies of the stream there are to choose from; None for new ones in each pair.
         Body b of a pool is of kind b modulo the number of kinds.
     """
-    kinds = [(name, kind) for name in generator.templates for kind in generator.species(name)]
+    kinds = body_kinds(generator)
     # What a body may be paired with: its own kind, or every kind of its template.
     labels = [kind if same_category else (kind[0], "") for kind in kinds]
     families = np.array([labels.index(label) for label in labels])  # (G,)

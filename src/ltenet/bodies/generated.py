@@ -77,6 +77,11 @@ class Template:
     regions: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
 
 
+def individual_rng(seed: int, individual: int) -> np.random.Generator:
+    """Draws the build of one individual, apart from the streams that draw poses."""
+    return np.random.default_rng([seed, individual, 1])
+
+
 def part_sizes(vertices: NDArray[np.floating], weights: NDArray[np.floating]) -> Float64Array:
     """Thickness of the body part around each vertex, from skinning weights alone.
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltenet.bodies.collision import CollisionTest
-from ltenet.bodies.generated import GeneratedBody, Template, part_sizes
+from ltenet.bodies.generated import GeneratedBody, Template, individual_rng, part_sizes
 from ltenet.bodies.human_builds import HumanBuild, Phenotype, draw_build
 from ltenet.bodies.human_parts import (
     body_parts,
@@ -203,15 +203,17 @@ class HumanGenerator:
         self._model = body_model()
         self.template, self._collisions = _template_and_collisions()
 
-    def draw(self, seed: int, index: int) -> GeneratedBody:
+    def draw(self, seed: int, index: int, *, individual: int | None = None) -> GeneratedBody:
         """Body number ``index`` of the stream ``seed``, independent of any other call.
 
-        The pelvis stays near the origin, whatever the pose; nobody is put on a floor.
+        Bodies with the same number `individual` are one person in several poses. The pelvis stays
+        near the origin, whatever the pose; nobody is put on a floor.
         """
         rng = np.random.default_rng([seed, index])
+        builds = rng if individual is None else individual_rng(seed, individual)
         tolerance = TOUCHING if rng.random() < _TOUCHING_SHARE else TOLERANCE
         while True:
-            build = draw_build(rng)
+            build = draw_build(builds)
             rest = self._model.build(build)
             family = None
             # Only the pose is drawn again after a collision, within its family: otherwise heavy

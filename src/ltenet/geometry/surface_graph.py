@@ -53,20 +53,39 @@ def cloud_graph(points: FloatArray) -> csr_array:
 def region_graph(points: FloatArray, faces: IntArray | None, rows: IntArray) -> csr_array | None:
     """(n, n) ones between the points at `rows` (n,) whose Voronoi regions on a mesh touch.
 
-    The region of a point holds what is nearer to it, along edges, than to any other. None for
-    clouds, whose chosen points are linked as well by their own nearest neighbours.
+    None for clouds, whose chosen points are linked as well by their own nearest neighbours.
     """
     if faces is None or len(faces) == 0:
         return None
     graph = mesh_graph(faces, len(points))
     if len(rows) == len(points):
         return graph
-    number = np.full(len(points) + 1, -1)  # the last one stands for -1, points out of reach
-    number[rows] = np.arange(len(rows))
-    owner = number[nearest_along(graph, points, rows)]  # (N,)
-    start, stop = (owner[ends] for ends in graph.nonzero())  # (E,)
+    regions = voronoi_regions(graph, points, rows)  # (N,)
+    start, stop = (regions[ends] for ends in graph.nonzero())  # (E,)
     known = (start >= 0) & (stop >= 0)
     return _symmetric(start[known], stop[known], len(rows))
+
+
+def region_faces(faces: IntArray, regions: IntArray) -> IntArray:
+    """(f, 3) triangles between regions where three of them meet on a mesh of (F, 3) faces.
+
+    `regions` (N,) are those of `voronoi_regions`. The coarse mesh is dual to them and has the
+    orientation of the faces.
+    """
+    corners = regions[faces]  # (F, 3)
+    meet = (corners >= 0).all(axis=1) & (corners != np.roll(corners, 1, axis=1)).all(axis=1)  # (F,)
+    corners = corners[meet]
+    _, first = np.unique(np.sort(corners, axis=1), axis=0, return_index=True)
+    found: IntArray = corners[np.sort(first)]
+    return found
+
+
+def voronoi_regions(graph: csr_array, points: FloatArray, rows: IntArray) -> IntArray:
+    """(N,) which of the points at `rows` is nearest along the edges of a graph; -1 if none is."""
+    number = np.full(len(points) + 1, -1)  # the last one stands for -1, points out of reach
+    number[rows] = np.arange(len(rows))
+    regions: IntArray = number[nearest_along(graph, points, rows)]
+    return regions
 
 
 def edge_lengths(graph: csr_array, points: FloatArray) -> csr_array:

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ltenet.bodies.body_pairs import What, own_generator
+from ltenet.bodies.body_pairs import What, body_kinds, own_generator
 from ltenet.bodies.generated import GeneratedBody
+from ltenet.data.generated_meshes import GeneratedMeshes
 from ltenet.data.readers import READERS, ProtocolName, open_set, set_folder
 from ltenet.data.readers.common import checked_index
 from ltenet.data.shapeset import GroundTruth, ShapeSet, identity_truth
@@ -26,6 +27,13 @@ GENERATED: dict[str, tuple[What, ...]] = {
     "generated": ("human", "animal"),
     "generated-human": ("human",),
     "generated-animal": ("animal",),
+}
+
+#: The same as meshes with triangulations of their own.
+REMESHED: dict[str, tuple[What, ...]] = {
+    "generated_r": ("human", "animal"),
+    "generated_r-human": ("human",),
+    "generated_r-animal": ("animal",),
 }
 
 #: Pairs that published figures are over.
@@ -47,9 +55,8 @@ class GeneratedBenchmark(ShapeSet):
         self.name = name
         self._kinds: list[tuple[What, str, str]] = []
         for what in GENERATED[name]:
-            generator = own_generator(what)
-            kinds = [(what, t, kind) for t in generator.templates for kind in generator.species(t)]
-            self._kinds += [kinds[pair % len(kinds)] for pair in range(_GENERATED_PAIRS)]
+            kinds = body_kinds(own_generator(what))
+            self._kinds += [(what, *kinds[pair % len(kinds)]) for pair in range(_GENERATED_PAIRS)]
         count = len(self._kinds)
         self.pairs = np.arange(2 * count, dtype=np.int64).reshape(count, 2)
         self.names = tuple(f"{self._kinds[i // 2][2]}_{i:03d}" for i in range(2 * count))
@@ -86,13 +93,16 @@ def open_benchmark(name: str, data: Path | None = None) -> ShapeSet:
     ----------
     name
         A public set ("shrec19", "faust_r", "tosca", ...), "generated", "generated-human",
-        "generated-animal", or a folder or manifest of your own with known correspondences.
+        "generated-animal", the same remeshed ("generated_r", ...), or a folder or manifest of your
+        own with known correspondences.
     data
         Folder of the public sets: it holds the archive or a subfolder of the set, or it is that
         subfolder.
     """
     if name in GENERATED:
         return GeneratedBenchmark(name)
+    if name in REMESHED:
+        return GeneratedMeshes(name, REMESHED[name], _STREAM)
     if name in READERS and name != "folder":
         if data is None:
             raise MissingError(
@@ -103,7 +113,7 @@ def open_benchmark(name: str, data: Path | None = None) -> ShapeSet:
     elif Path(name).exists():
         shapes = open_set(Path(name))
     else:
-        known = [*(key for key in READERS if key != "folder"), *GENERATED]
+        known = [*(key for key in READERS if key != "folder"), *GENERATED, *REMESHED]
         raise UsageError(
             f"got '{name}', expected one of {', '.join(known)} or a folder; try another spelling"
         )
@@ -117,6 +127,8 @@ def open_benchmark(name: str, data: Path | None = None) -> ShapeSet:
 
 def protocol_of(name: str) -> ProtocolName:
     """How a benchmark is tested: "samples", "listed" or "landmarks"."""
+    if name in REMESHED:
+        return "listed"
     return READERS[name].protocol if name in READERS else "samples"
 
 
@@ -139,7 +151,7 @@ def suited_weights(shapes: ShapeSet) -> str:
     """Weights that suit a set, for methods that cannot choose by themselves."""
     if set(shapes.categories) == {"human"}:
         return "human"
-    if shapes.name in ("tosca", "smal", "smal_r", "generated-animal"):
+    if shapes.name in ("tosca", "smal", "smal_r", "generated-animal", "generated_r-animal"):
         return "animal"
     raise UsageError(
         f"{shapes.name}: got no weights and shapes of unknown kind, expected a name or a folder of "
