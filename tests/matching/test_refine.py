@@ -93,7 +93,6 @@ def test_a_perfect_map_between_the_same_points_stays() -> None:
 
 def test_what_is_worse_is_not_taken() -> None:
     """ZoomOut on a cloud of 60 points cannot do better than the truth."""
-    pytest.importorskip("robust_laplacian", reason="pip install 'ltenet[spectral]'")
     order = np.random.default_rng(2).permutation(60)
     given = Correspondence(
         np.argsort(order),

@@ -85,7 +85,7 @@ def test_equal_points_are_assigned_by_the_shape_that_was_bent(turned: bool) -> N
     cheapest = Bent(source[order] if turned else bent(source), graph.frames())
     places = nothing if turned else bent(source)
     start = torch.zeros(200, dtype=torch.int64)
-    consensus = Consensus(places, start, torch.ones(200), cheapest, graph, turned)
+    consensus = Consensus(places, start, torch.ones(200), torch.zeros(200), cheapest, graph, turned)
     indices = match_one_to_one(pair, consensus, "auto")
     assert indices is not None
     assert torch.equal(order[indices], torch.arange(200))

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-import sys
 
 import numpy as np
 import pytest
 import torch
 import trimesh
 
-from ltenet.errors import InputError, MissingError
+from ltenet.errors import InputError
 from ltenet.refinement.laplacian import LaplacianBasis, laplacian_basis
-
-pytest.importorskip("robust_laplacian", reason="pip install 'ltenet[spectral]'")
 
 
 def sphere(subdivisions: int = 3) -> tuple[torch.Tensor, torch.Tensor]:
@@ -94,9 +91,3 @@ def test_errors_say_what_to_do() -> None:
         laplacian_basis(torch.ones(10, 3), 2)
     with pytest.raises(InputError, match="leaving out the faces"):
         laplacian_basis(points, 3, faces=faces[:0])
-
-
-def test_missing_dependency_names_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "robust_laplacian", None)
-    with pytest.raises(MissingError, match=r"pip install 'ltenet\[spectral\]'"):
-        laplacian_basis(sphere(1)[0], 3)

@@ -79,8 +79,6 @@ def shared(count: int = 400, *, noise: float = 0.5) -> tuple[Known, Tensor]:
 @pytest.mark.parametrize("method", [*PLAIN, "spectral"])
 @pytest.mark.parametrize("sizes", [(250, 180), (180, 250)])
 def test_every_method_keeps_its_promises(method: Method, sizes: tuple[int, int]) -> None:
-    if method == "spectral":
-        pytest.importorskip("robust_laplacian", reason="pip install 'ltenet[spectral]'")
     known = apart(*sizes)
     result = refine_pair(known.pair, method)
     again = refine_pair(known.pair, method)
@@ -503,7 +501,6 @@ def test_a_hidden_linear_map_is_recovered() -> None:
 
 
 def test_zoomout_recovers_an_isometric_copy_from_a_rough_start() -> None:
-    pytest.importorskip("robust_laplacian", reason="pip install 'ltenet[spectral]'")
     mesh = trimesh.creation.icosphere(subdivisions=3)
     points = torch.tensor(np.array(mesh.vertices), dtype=torch.float32)  # (642, 3)
     bumps = embedded(points, noise=0.0, seed=0, dimension=4).mean(dim=1, keepdim=True)

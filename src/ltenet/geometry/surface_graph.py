@@ -50,20 +50,19 @@ def cloud_graph(points: FloatArray) -> csr_array:
     return _symmetric(np.repeat(np.arange(count), near.shape[1]), near.reshape(-1), count)
 
 
-def region_graph(points: FloatArray, faces: IntArray | None, rows: IntArray) -> csr_array | None:
-    """(n, n) ones between the points at `rows` (n,) whose Voronoi regions on a mesh touch.
+def voronoi_regions(graph: csr_array, points: FloatArray, rows: IntArray) -> IntArray:
+    """(N,) which of the points at `rows` is nearest along the edges of a graph; -1 if none is."""
+    number = np.full(len(points) + 1, -1)  # the last one stands for -1, points out of reach
+    number[rows] = np.arange(len(rows))
+    regions: IntArray = number[nearest_along(graph, points, rows)]
+    return regions
 
-    None for clouds, whose chosen points are linked as well by their own nearest neighbours.
-    """
-    if faces is None or len(faces) == 0:
-        return None
-    graph = mesh_graph(faces, len(points))
-    if len(rows) == len(points):
-        return graph
-    regions = voronoi_regions(graph, points, rows)  # (N,)
+
+def region_graph(graph: csr_array, regions: IntArray) -> csr_array:
+    """(n, n) ones between regions, (N,) as of `voronoi_regions`, that touch on a graph."""
     start, stop = (regions[ends] for ends in graph.nonzero())  # (E,)
     known = (start >= 0) & (stop >= 0)
-    return _symmetric(start[known], stop[known], len(rows))
+    return _symmetric(start[known], stop[known], int(regions.max()) + 1)
 
 
 def region_faces(faces: IntArray, regions: IntArray) -> IntArray:
@@ -78,14 +77,6 @@ def region_faces(faces: IntArray, regions: IntArray) -> IntArray:
     _, first = np.unique(np.sort(corners, axis=1), axis=0, return_index=True)
     found: IntArray = corners[np.sort(first)]
     return found
-
-
-def voronoi_regions(graph: csr_array, points: FloatArray, rows: IntArray) -> IntArray:
-    """(N,) which of the points at `rows` is nearest along the edges of a graph; -1 if none is."""
-    number = np.full(len(points) + 1, -1)  # the last one stands for -1, points out of reach
-    number[rows] = np.arange(len(rows))
-    regions: IntArray = number[nearest_along(graph, points, rows)]
-    return regions
 
 
 def edge_lengths(graph: csr_array, points: FloatArray) -> csr_array:

@@ -97,7 +97,7 @@ class Matcher:
             calibration = read_calibration(best.networks.folder)
             sampled_scores = best.probability * calibration.estimate(columns)  # (n,)
         with self._stage("carry"), single_thread():
-            landing, scores = _to_every_vertex(best, sampled_scores)
+            landing, scores = to_every_vertex(best, sampled_scores)
         indices = np.where(scores >= self.config.threshold, landing.indices, UNMATCHED)  # (N,)
         if best.source.sample.complete:
             indices[best.refined.indices.numpy() < 0] = UNMATCHED
@@ -292,7 +292,7 @@ def _no_progress(stage: str, share: float) -> None:
     pass
 
 
-def _to_every_vertex(best: Candidate, scores: FloatArray) -> tuple[Landing, FloatArray]:
+def to_every_vertex(best: Candidate, scores: FloatArray) -> tuple[Landing, FloatArray]:
     """Extend map and scores (n,) from the embedded points to all points of the source.
 
     Returns

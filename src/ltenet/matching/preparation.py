@@ -19,7 +19,12 @@ from ltenet.errors import InputError
 from ltenet.geometry.arrays import FloatArray, IntArray
 from ltenet.geometry.farthest_points import farthest_point_sample
 from ltenet.geometry.normals import vertex_areas
-from ltenet.geometry.surface_graph import region_graph
+from ltenet.geometry.surface_graph import (
+    mesh_graph,
+    region_faces,
+    region_graph,
+    voronoi_regions,
+)
 from ltenet.matching.config import Orient
 from ltenet.matching.networks import Networks
 from ltenet.matching.orientation import Frame
@@ -102,14 +107,30 @@ class Sample:
     @cached_property
     def graph(self) -> csr_array | None:
         """(n, n) adjacency of the embedded points along the surface; None for clouds."""
-        return region_graph(self.shape.points, self.shape.faces, self.rows)
+        if self._mesh is None or self.complete:
+            return self._mesh
+        return region_graph(self._mesh, self._regions)
 
-    @property
+    @cached_property
     def faces(self) -> Tensor | None:
-        """(F, 3) faces of the embedded points; None for samples and clouds."""
-        if self.shape.faces is None or not self.complete:
+        """(F, 3) triangles between the embedded points; None for clouds."""
+        if self._mesh is None or self.shape.faces is None:
             return None
-        return torch.tensor(self.shape.faces)
+        faces = self.shape.faces if self.complete else region_faces(self.shape.faces, self._regions)
+        return torch.tensor(faces)
+
+    @cached_property
+    def _mesh(self) -> csr_array | None:
+        """(N, N) adjacency of all points; None for clouds."""
+        if self.shape.faces is None or len(self.shape.faces) == 0:
+            return None
+        return mesh_graph(self.shape.faces, len(self.shape))
+
+    @cached_property
+    def _regions(self) -> IntArray:
+        """(N,) the embedded point nearest to each point of a mesh, by its number."""
+        assert self._mesh is not None
+        return voronoi_regions(self._mesh, self.shape.points, self.rows)
 
     def embed(self, number: int, rotation: FloatArray) -> Tensor:
         """(p, D) float32 embedding of a part of the shape rotated by (3, 3)."""

@@ -20,6 +20,7 @@ from ltenet.refinement.options import BendingConfig, Coherent, OneToOne
 from ltenet.refinement.pair import Pair
 from ltenet.refinement.polishing import follow, polish, polish_both_ways
 from ltenet.refinement.proposal import Problem, Proposal
+from ltenet.refinement.sharpening import sharpen
 
 #: Combined by default: weak features need a stiff shape, good ones a soft one. Several maps that
 #: agree need fewer steps each.
@@ -39,7 +40,11 @@ def refine_coherent(problem: Problem, options: Coherent) -> Proposal:
     exact = match_one_to_one(pair, consensus, options.one_to_one)  # (N,)
     if exact is not None and map_scores(pair, exact).energy <= problem.scores.energy:
         return Proposal(exact, confidence=consensus.confidence, same_points=True)
-    return Proposal(consensus.indices, consensus.places, consensus.confidence)
+    sharp = sharpen(pair, consensus.places, consensus.spread) if options.sharpen else None  # (N, 3)
+    if sharp is None:
+        return Proposal(consensus.indices, consensus.places, consensus.confidence)
+    indices = pair.target.nearest(sharp, 1).indices[:, 0]  # (N,)
+    return Proposal(indices, sharp, consensus.confidence)
 
 
 def match_one_to_one(pair: Pair, consensus: Consensus, one_to_one: OneToOne) -> Tensor | None:

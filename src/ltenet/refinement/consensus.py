@@ -64,6 +64,8 @@ class Consensus(NamedTuple):
         (N,) target points.
     confidence
         (N,) from 0, nothing on the target fits, to 1.
+    spread
+        (N,) how far the deformations disagree: root mean square distance from `places`.
     cheapest
         The deformation with the lowest cost.
     graph
@@ -75,6 +77,7 @@ class Consensus(NamedTuple):
     places: Tensor
     indices: Tensor
     confidence: Tensor
+    spread: Tensor
     cheapest: Bent
     graph: DeformationGraph
     target_bent: bool
@@ -119,10 +122,12 @@ def find_consensus(
     if not votes:
         return None
     places = geometric_median(votes)  # (N, 3)
+    spread = disagreement(votes, places)  # (N,)
     first = min(range(len(votes)), key=lambda number: votes[number].cost)
     target_bent = first >= len(there)
     graph = back.graph if target_bent else forth.graph
-    return Consensus(places, *forth.assign(places), votes[first].bent, graph, target_bent)
+    indices, confidence = forth.assign(places)
+    return Consensus(places, indices, confidence, spread, votes[first].bent, graph, target_bent)
 
 
 def vote_forth(bender: Bender, stiffness: float) -> BendingVote | None:
@@ -148,13 +153,25 @@ def vote_back(bender: Bender, stiffness: float) -> BendingVote | None:
 def geometric_median(votes: Sequence[BendingVote]) -> Tensor:
     """(N, 3) positions with the least weighted distance from those of all maps [Weiszfeld 1937]."""
     places = torch.stack([vote.places for vote in votes])  # (m, N, 3)
-    costs = torch.tensor([vote.cost for vote in votes]).to(places)  # (m,)
-    prior = torch.exp((costs.min() - costs) / _EXCESS)[:, None]  # (m, 1)
+    prior = _prior(votes).to(places)  # (m, 1)
     weights = prior.expand(places.shape[:2])  # (m, N)
     for _ in range(_ROUNDS):
         median = (weights[..., None] * places).sum(dim=0) / weights.sum(dim=0)[:, None]  # (N, 3)
         weights = prior / ((places - median).norm(dim=2) + _CLOSE)  # (m, N)
     return median
+
+
+def disagreement(votes: Sequence[BendingVote], places: Tensor) -> Tensor:
+    """(N,) root mean square distance of the maps from (N, 3) places."""
+    squares = torch.stack([(vote.places - places).square().sum(dim=1) for vote in votes])  # (m, N)
+    prior = _prior(votes).to(squares)  # (m, 1)
+    return ((prior * squares).sum(dim=0) / prior.sum()).sqrt()
+
+
+def _prior(votes: Sequence[BendingVote]) -> Tensor:
+    """(m, 1) weights of maps, by their costs."""
+    costs = torch.tensor([vote.cost for vote in votes])  # (m,)
+    return torch.exp((costs.min() - costs) / _EXCESS)[:, None]
 
 
 def _cost(bender: Bender, deformed: Tensor) -> float:

@@ -6,7 +6,6 @@ surface what sines and cosines are to a circle.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from scipy.sparse.linalg import ArpackError, eigsh
 from scipy.spatial import KDTree
 from torch import Tensor
 
-from ltenet.errors import InputError, MissingError
+from ltenet.errors import InputError
 
 #: Neighbours of a point that define the surface of a cloud.
 _CLOUD_NEIGHBORS = 30
@@ -118,13 +117,8 @@ def _decomposed(coordinates: Any, triangles: Any, k: int) -> tuple[Any, Any, Any
 
 def _laplacian(coordinates: Any, triangles: Any) -> tuple[Any, Any]:
     """Symmetric matrix (N, N) of the Dirichlet energy, and the area (N,) around each point."""
-    try:
-        robust = import_module("robust_laplacian")
-    except ImportError:
-        raise MissingError(
-            "got no installation of robust-laplacian, expected it for spectral refinement; try "
-            "pip install 'ltenet[spectral]'"
-        ) from None
+    import robust_laplacian as robust  # not needed by those who match clouds
+
     # The library merges points by absolute tolerances: scale the shape to unit size.
     scaled = coordinates - coordinates.mean(axis=0)  # (N, 3)
     scaled = scaled / np.abs(scaled).max()

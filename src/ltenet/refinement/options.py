@@ -88,10 +88,13 @@ class Coherent:
     one_to_one
         True if both shapes hold the same points, which makes the map an exact assignment; "auto"
         tests this for shapes of equal size.
+    sharpen
+        Whether the eigenfunctions of meshes sharpen the map; see `sharpening`.
     """
 
     bending: BendingConfig | None = None
     one_to_one: OneToOne = "auto"
+    sharpen: bool = True
 
     def __post_init__(self) -> None:
         _check_one_to_one(self.one_to_one)
