@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ltenet.errors import InputError
 from ltenet.method import neighbors
-from ltenet.method.neighbors import cosine_topk, knn_graph
+from ltenet.method.neighbors import cosine_topk, knn_graph, mutual_topk
 
 
 def cloud(count: int, columns: int = 3, *, seed: int = 0) -> torch.Tensor:
@@ -96,3 +96,38 @@ def test_cosine_topk_refuses_what_does_not_fit() -> None:
         cosine_topk(torch.zeros(4, 3), torch.zeros(4, 3), 4, exclude_itself=True)
     with pytest.raises(InputError, match="the same points"):
         cosine_topk(torch.zeros(4, 3), torch.zeros(5, 3), 1, exclude_itself=True)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(2, 40), st.integers(2, 40), st.integers(1, 5), st.integers(0, 9))
+def test_mutual_topk_is_cosine_topk_both_ways(
+    count: int, candidates: int, k: int, seed: int
+) -> None:
+    k = min(k, count, candidates)
+    source = torch.stack([cloud(count, 5, seed=seed + n).double() for n in range(2)])
+    target = torch.stack([cloud(candidates, 5, seed=seed + n + 9).double() for n in range(2)])
+    forth, back = mutual_topk(source, target, k)
+    assert torch.equal(forth.indices, cosine_topk(source, target, k).indices)
+    assert torch.equal(back.indices, cosine_topk(target, source, k).indices)
+    torch.testing.assert_close(back.scores, cosine_topk(target, source, k).scores)
+    with pytest.MonkeyPatch.context() as patch:  # too large for one product
+        patch.setattr(neighbors, "BLOCK_ENTRIES", 3)
+        assert torch.equal(mutual_topk(source, target, k)[1].indices, back.indices)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(2, 40), st.integers(1, 5), st.integers(0, 9))
+def test_a_mirrored_product_finds_what_the_whole_one_does(count: int, k: int, seed: int) -> None:
+    k = min(k, count - 1)
+    features = torch.stack([cloud(count, 6, seed=seed + n).double() for n in range(3)])
+    mirrored = cosine_topk(features, features, k, exclude_itself=True)
+    whole = cosine_topk(features, features.clone(), k, exclude_itself=True)  # not known to be equal
+    assert torch.equal(mirrored.indices, whole.indices)
+    torch.testing.assert_close(mirrored.scores, whole.scores)
+
+
+def test_mutual_topk_refuses_what_does_not_fit() -> None:
+    with pytest.raises(InputError, match="same dimension"):
+        mutual_topk(torch.zeros(4, 3), torch.zeros(4, 5), 1)
+    with pytest.raises(InputError, match=r"got 5 target neighbours for 4 points"):
+        mutual_topk(torch.zeros(4, 3), torch.zeros(9, 3), 5)

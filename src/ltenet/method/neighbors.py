@@ -16,6 +16,8 @@ from ltenet.errors import InputError
 
 #: Similarities computed at a time: 4 M floats are 16 MB, large enough for full matrix products.
 BLOCK_ENTRIES = 1 << 22
+#: Strips of rows in which a symmetric product is computed up to its diagonal.
+_STRIPS = 4
 
 
 class TopK(NamedTuple):
@@ -78,11 +80,7 @@ def cosine_topk(source: Tensor, target: Tensor, k: int, *, exclude_itself: bool 
     -----
     No gradient: the choice of neighbours is not differentiable.
     """
-    if source.shape[-1] != target.shape[-1] or source.shape[:-2] != target.shape[:-2]:
-        raise InputError(
-            f"features: got tensors of shape {tuple(source.shape)} and {tuple(target.shape)}, "
-            "expected the same batch and the same dimension; try embedding both with one model"
-        )
+    _check_features(source, target)
     count, candidates = source.shape[-2], target.shape[-2]
     if exclude_itself and count != candidates:
         raise InputError(
@@ -91,6 +89,8 @@ def cosine_topk(source: Tensor, target: Tensor, k: int, *, exclude_itself: bool 
         )
     _check_k(k, candidates - exclude_itself, what="target neighbours")
     with torch.no_grad():
+        if exclude_itself and source is target and _fits(source, target):
+            return _stacked([_best(_with_itself(unit), k) for unit in _units(source)], source)
         source = torch.nn.functional.normalize(source, dim=-1)  # (..., N, D)
         target = torch.nn.functional.normalize(target, dim=-1).transpose(-1, -2)  # (..., D, M)
         rows = max(1, BLOCK_ENTRIES // (target.shape[:-2].numel() * candidates))
@@ -103,6 +103,66 @@ def cosine_topk(source: Tensor, target: Tensor, k: int, *, exclude_itself: bool 
             indices.append(best.indices)
             scores.append(best.values)
         return TopK(torch.cat(indices, dim=-2), torch.cat(scores, dim=-2))
+
+
+def mutual_topk(source: Tensor, target: Tensor, k: int) -> tuple[TopK, TopK]:
+    """`cosine_topk` from source to target and back, from one product where it fits into cache.
+
+    Parameters
+    ----------
+    source, target
+        (N, D) and (M, D), or (B, N, D) and (B, M, D) features.
+    k
+        Number of neighbours.
+    """
+    _check_features(source, target)
+    if not _fits(source, target):
+        return cosine_topk(source, target, k), cosine_topk(target, source, k)
+    _check_k(k, min(source.shape[-2], target.shape[-2]), what="target neighbours")
+    forth, back = [], []
+    with torch.no_grad():
+        for one, other in zip(_units(source), _units(target), strict=True):
+            similarity = one @ other.T  # (N, M)
+            forth.append(_best(similarity, k))
+            back.append(_best(similarity.T.contiguous(), k))
+        return _stacked(forth, source), _stacked(back, target)
+
+
+def _fits(source: Tensor, target: Tensor) -> bool:
+    """Whether the similarities of one pair of shapes make one block, on a CPU."""
+    return source.device.type == "cpu" and source.shape[-2] * target.shape[-2] <= BLOCK_ENTRIES
+
+
+def _units(features: Tensor) -> Tensor:
+    """Features (B, N, D) of unit length."""
+    return torch.nn.functional.normalize(features.reshape(-1, *features.shape[-2:]), dim=-1)
+
+
+def _with_itself(unit: Tensor) -> Tensor:
+    """Similarities (N, N) of unit features, -inf on the diagonal; mirrored, not computed twice."""
+    count = len(unit)
+    step = -(-count // _STRIPS)
+    similarity = unit.new_empty((count, count))
+    for start in range(0, count, step):
+        strip = slice(start, start + step)
+        torch.mm(unit[strip], unit[start:].T, out=similarity[strip, start:])
+        similarity[start + step :, strip] = similarity[strip, start + step :].T
+    similarity.diagonal().fill_(-torch.inf)
+    return similarity
+
+
+def _best(similarity: Tensor, k: int) -> TopK:
+    """Columns (N, k) of the largest entries of (N, M), and these."""
+    scores, indices = similarity.topk(k, dim=-1)
+    return TopK(indices, scores)
+
+
+def _stacked(parts: list[TopK], like: Tensor) -> TopK:
+    """Neighbours of single shapes, batched like the features (..., N, D) they belong to."""
+    indices, scores = (
+        torch.stack(part).view(*like.shape[:-1], -1) for part in zip(*parts, strict=True)
+    )
+    return TopK(indices, scores)
 
 
 def _blocked_knn(points: Tensor, k: int) -> Tensor:
@@ -133,6 +193,14 @@ def _itself_first(indices: Tensor) -> Tensor:
         rows[:, 0] = own[:, 0]
         indices[misplaced] = rows
     return indices
+
+
+def _check_features(source: Tensor, target: Tensor) -> None:
+    if source.shape[-1] != target.shape[-1] or source.shape[:-2] != target.shape[:-2]:
+        raise InputError(
+            f"features: got tensors of shape {tuple(source.shape)} and {tuple(target.shape)}, "
+            "expected the same batch and the same dimension; try embedding both with one model"
+        )
 
 
 def _check_k(k: int, available: int, *, what: str) -> None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from ltenet.method.graph import NeighborGraph, neighbor_sum
+from ltenet.method.neighbors import mutual_topk
 from ltenet.method.transforms import Neighborhoods, TransformConfig, neighborhoods
 
 
@@ -87,9 +88,13 @@ def reconstruct_pair(
             return None
         return reconstruct(neighborhoods(features, features, config, exclude_itself=True), points)
 
+    config = config or TransformConfig()
+    forth, back = mutual_topk(source_features, target_features, config.neighbors)
+    there = neighborhoods(source_features, target_features, config, indices=forth.indices)
+    here = neighborhoods(target_features, source_features, config, indices=back.indices)
     return Reconstructions(
-        target=soft_correspondence(source_features, target_features, target_points, config),
-        source=soft_correspondence(target_features, source_features, source_points, config),
+        target=reconstruct(there, target_points),
+        source=reconstruct(here, source_points),
         source_itself=from_itself(source_points, source_features),
         target_itself=from_itself(target_points, target_features),
     )

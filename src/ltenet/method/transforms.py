@@ -89,6 +89,7 @@ def neighborhoods(
     config: TransformConfig | None = None,
     *,
     exclude_itself: bool = False,
+    indices: Tensor | None = None,
 ) -> Neighborhoods:
     """Find the neighbours of every source feature in the target, and their weights.
 
@@ -100,11 +101,14 @@ def neighborhoods(
         (B, M, D) features; the same tensor with `exclude_itself` for self-reconstruction.
     exclude_itself
         Point i may not be rebuilt from itself.
+    indices
+        (B, N, K) neighbours, if they are known already.
     """
     config = config or TransformConfig()
-    indices = cosine_topk(
-        source, target, config.neighbors, exclude_itself=exclude_itself
-    ).indices  # (B, N, K)
+    if indices is None:
+        indices = cosine_topk(
+            source, target, config.neighbors, exclude_itself=exclude_itself
+        ).indices  # (B, N, K)
     if config.kind == "softmax":
         weights = softmax_weights(source, target, indices)
     else:
