@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 
 from ltenet.errors import InputError
 from ltenet.method import neighbors
-from ltenet.method.neighbors import cosine_topk, knn_graph, mutual_topk
+from ltenet.method.neighbors import (
+    cosine_topk,
+    geodesic_neighbors,
+    knn_graph,
+    mutual_topk,
+    surface_neighbors,
+)
 
 
 def cloud(count: int, columns: int = 3, *, seed: int = 0) -> torch.Tensor:
@@ -131,3 +137,37 @@ def test_mutual_topk_refuses_what_does_not_fit() -> None:
         mutual_topk(torch.zeros(4, 3), torch.zeros(4, 5), 1)
     with pytest.raises(InputError, match=r"got 5 target neighbours for 4 points"):
         mutual_topk(torch.zeros(4, 3), torch.zeros(9, 3), 5)
+
+
+def test_geodesic_neighbors_surround_the_best_match() -> None:
+    line = torch.zeros(1, 30, 3)
+    line[0, :, 0] = torch.arange(30.0)  # paths are known: neighbours in order
+    surface = surface_neighbors(line, 4)
+    assert surface[0, 10, 0] == 10
+    assert set(surface[0, 10].tolist()) <= {8, 9, 10, 11, 12}
+    target = torch.eye(30)[None]  # every feature its own
+    source = target[:, [7, 20]]
+    found = geodesic_neighbors(source, target, surface, 3)
+    assert torch.equal(found, surface[:, [7, 20], :3])
+    # For itself, point i keeps the neighbours of its best match but is not among them.
+    features = cloud(30, 6)[None]
+    best = cosine_topk(features, features, 1, exclude_itself=True).indices[0, :, 0]
+    own = geodesic_neighbors(features, features, surface, 3, exclude_itself=True)
+    for i in range(30):
+        expected = [j for j in surface[0, best[i]].tolist() if j != i][:3]
+        assert own[0, i].tolist() == expected
+    with pytest.raises(InputError, match="got surface neighbours none"):
+        geodesic_neighbors(features, features, None, 3)
+
+
+def test_paths_do_not_jump_between_limbs() -> None:
+    """Two parallel lines, joined at one end: the other line is near in space, far along it."""
+    along = torch.linspace(0, 10, 101)
+    first = torch.stack([along, torch.zeros(101), torch.zeros(101)], dim=1)
+    second = first + torch.tensor([0.0, 0.45, 0.0])
+    end = torch.stack([torch.zeros(8), torch.linspace(0.05, 0.4, 8), torch.zeros(8)], dim=1)
+    points = torch.cat([first, second, end])[None]
+    near = knn_graph(points[0], 24)[80]
+    along_surface = surface_neighbors(points, 24)[0, 80]
+    assert (near >= 101).any()
+    assert (along_surface < 101).all()

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from scipy.spatial import KDTree
 from torch import Tensor
 
 from ltenet.errors import InputError
+from ltenet.geometry.surface_graph import nearest_on_surface
 
 #: Similarities computed at a time: 4 M floats are 16 MB, large enough for full matrix products.
 BLOCK_ENTRIES = 1 << 22
@@ -126,6 +128,57 @@ def mutual_topk(source: Tensor, target: Tensor, k: int) -> tuple[TopK, TopK]:
             forth.append(_best(similarity, k))
             back.append(_best(similarity.T.contiguous(), k))
         return _stacked(forth, source), _stacked(back, target)
+
+
+def surface_neighbors(points: Tensor, k: int) -> Tensor:
+    """Find the nearest of (B, M, 3) points along the surface, itself first: (B, M, k) indices.
+
+    Paths run from neighbour to neighbour in the cloud. No gradient.
+    """
+    _check_k(k, points.shape[1], what="neighbours along the surface")
+    found = [nearest_on_surface(shape.numpy(), k) for shape in points.detach().double().cpu()]
+    return torch.from_numpy(np.stack(found)).to(points.device)
+
+
+def geodesic_neighbors(
+    source: Tensor,
+    target: Tensor,
+    surface: Tensor | None,
+    k: int,
+    *,
+    exclude_itself: bool = False,
+) -> Tensor:
+    """Most similar target feature, and what is nearest to it along the target's surface.
+
+    Parameters
+    ----------
+    source, target
+        (B, N, D) and (B, M, D) features.
+    surface
+        (B, M, > k) from `surface_neighbors` of the target.
+    k
+        Number of neighbours, the most similar one included.
+    exclude_itself
+        As in `cosine_topk`.
+
+    Returns
+    -------
+    Tensor
+        (B, N, k) int64.
+    """
+    if surface is None or surface.shape[:2] != target.shape[:2] or surface.shape[2] <= k:
+        got = "none" if surface is None else str(tuple(surface.shape))
+        raise InputError(
+            f"got surface neighbours {got} for {k} of features {tuple(target.shape)}, expected "
+            "(B, M, more than k); try surface_neighbors of the target's points"
+        )
+    best = cosine_topk(source, target, 1, exclude_itself=exclude_itself).indices  # (B, N, 1)
+    around = surface.gather(1, best.expand(-1, -1, surface.shape[2]))  # (B, N, > k)
+    if exclude_itself:
+        itself = torch.arange(source.shape[1], device=source.device)[:, None]  # (N, 1)
+        order = (around == itself).to(torch.int8).argsort(dim=-1, stable=True)  # itself goes last
+        around = around.gather(-1, order)
+    return around[..., :k]
 
 
 def _fits(source: Tensor, target: Tensor) -> bool:

@@ -50,8 +50,6 @@ SETTINGS: dict[str, Setting] = {
 }
 #: Settings that are trained on generated bodies.
 GENERATED: tuple[What, ...] = ("human", "animal")
-#: Most pairs of a further test; the set of the table is tested whole.
-ALSO_PAIRS = 100
 #: Label of the control: the first weights of the trainings, their BatchNorm statistics settled.
 CONTROL = "untrained, statistics settled"
 

@@ -15,7 +15,7 @@ from ltenet.evaluation.bench.benchmarks import open_benchmark
 from ltenet.evaluation.bench.results import TOLERANCE_KEYS, scored_by, summarize
 from ltenet.evaluation.bench.run import BenchConfig, BenchRun, run_bench
 from ltenet.evaluation.paper.linear import run_linear
-from ltenet.evaluation.paper.plan import ALSO_PAIRS, SETTINGS, ExperimentPlan, Row
+from ltenet.evaluation.paper.plan import SETTINGS, ExperimentPlan, Row
 from ltenet.evaluation.paper.published import published
 from ltenet.evaluation.paper.recipes import Recipe
 from ltenet.evaluation.paper.trainings import Budget, Trained, Unfinished, trained
@@ -183,7 +183,7 @@ def _run_row(
     also: dict[str, Any] = {}
     for name in SETTINGS[row.setting].also if plan.also and found else ():
         try:
-            test = _tested(row, weights, name, "shared", config, most=ALSO_PAIRS)
+            test = _tested(row, weights, name, "shared", config)
         except MissingError as error:  # the further sets need not be there
             tell(f"{row.label}: not tested on {name}: {error}")
             continue
@@ -203,11 +203,8 @@ def _tested(
     benchmark: str,
     sampling: Sampling,
     config: PaperConfig,
-    *,
-    most: int | None = None,
 ) -> dict[str, Any]:
     """Figures of a row on one benchmark, over its trainings."""
-    pairs = config.pairs if most is None else min(most, config.pairs or most)
     tests = []
     for each in weights:
         bench = BenchConfig(
@@ -217,7 +214,7 @@ def _tested(
             model=each,
             refine=row.refine,
             sampling=sampling,
-            pairs=pairs,
+            pairs=config.pairs,
             seeds=config.seeds,
             noise=row.noise,
             cycle=False,
