@@ -107,7 +107,7 @@ def _signs(matrix: Tensor, penalty: float) -> Tensor:
     Newton method, which ends after a few rounds. Where it does not, proximal steps alone decide.
     """
     rate = 0.5 / matrix.diagonal(dim1=1, dim2=2)  # (R, K)
-    signs = torch.linalg.solve(matrix, torch.ones_like(rate)).sign()  # (R, K): without a penalty
+    signs: Tensor = torch.linalg.solve(matrix, torch.ones_like(rate)).sign()  # no penalty yet
     changed = torch.ones(len(matrix), dtype=torch.bool, device=matrix.device)  # (R,)
     for _ in range(_ROUNDS):
         weights, level = _solved(matrix, signs, penalty)
