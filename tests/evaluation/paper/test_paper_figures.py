@@ -17,8 +17,15 @@ from ltenet.evaluation.paper.plans import dpc, ltenet
 from ltenet.evaluation.paper.recipes import Recipe
 from ltenet.evaluation.paper.runner import PaperConfig
 from ltenet.evaluation.paper.scans import finished_weights
-from ltenet.evaluation.paper.trainings import Budget, Trained, recipe_config, trained
+from ltenet.evaluation.paper.trainings import (
+    Budget,
+    Trained,
+    recipe_config,
+    trained,
+    with_orientation,
+)
 from ltenet.io import save
+from ltenet.matching.networks import read_networks
 from ltenet.shape import Shape
 
 SMALL = (
@@ -87,3 +94,16 @@ def test_two_scans_with_the_papers_weights_beside(
     rows = json.loads((tmp_path / "out" / "real.json").read_text())["rows"]
     assert [row["map"] for row in rows][-1] == "paper's weights, nearest neighbour"
     assert len(rows) == 3
+
+
+def test_weights_get_the_orientation_networks_that_ship(small: Budget) -> None:
+    own = trained(ltenet("animal"), 0, small)
+    assert isinstance(own, Trained)
+    assert read_networks(str(own.weights)).orienter is None
+    folder = with_orientation(own.weights, like="animal")
+    assert read_networks(str(folder)).orienter is not None
+    assert (
+        with_orientation(own.weights, like="animal") == folder
+    )  # once more, nothing is in the way
+    with pytest.raises(MissingError, match="got no orientation networks"):
+        with_orientation(own.weights, like=str(own.weights))

@@ -74,6 +74,8 @@ class Row:
         Linear map between the embeddings, None for none.
     published
         Name of the paper's row beside it, None if there is none.
+    oriented
+        Whether the orientation networks that ship turn each shape upright first.
     """
 
     label: str
@@ -84,6 +86,7 @@ class Row:
     noise: float = 0.0
     linear: LinearMap | None = None
     published: str | None = None
+    oriented: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

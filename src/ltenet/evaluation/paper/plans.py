@@ -94,7 +94,10 @@ def main(data: Path | None) -> ExperimentPlan:
                 rows.append(
                     Row(label=label, setting=what, weights=name, method="ltenet", refine=refine)
                 )
-        rows += _compared(what)[:2]
+        first, second, *_ = _compared(what)
+        turned = replace(first, label="LTENet, turned upright first", published=None)
+        turned = replace(turned, method="ltenet", refine="none", oriented=True)
+        rows += [first, turned, second]
         rows.append(_control(what))
         peers = [name for name in PEERS if name not in ("ltenet", "embedding")]
         rows += [Row(label=name, setting=what, method=name) for name in peers]

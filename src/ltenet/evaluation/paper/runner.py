@@ -18,7 +18,13 @@ from ltenet.evaluation.paper.linear import run_linear
 from ltenet.evaluation.paper.plan import SETTINGS, ExperimentPlan, Row
 from ltenet.evaluation.paper.published import published
 from ltenet.evaluation.paper.recipes import Recipe
-from ltenet.evaluation.paper.trainings import Budget, Trained, Unfinished, trained
+from ltenet.evaluation.paper.trainings import (
+    Budget,
+    Trained,
+    Unfinished,
+    trained,
+    with_orientation,
+)
 
 #: Figures of a benchmark that a row keeps; the accuracies are kept as a curve besides.
 _KEPT = ("err", "err_percent", "err_dpc", "auc", "coverage", "seconds_per_pair")
@@ -130,6 +136,7 @@ def _head(name: str, row: Row) -> dict[str, Any]:
         "refine": row.refine,
         "noise": row.noise,
         "linear": row.linear,
+        "oriented": row.oriented,
         "published": None if figures is None else figures._asdict(),
     }
 
@@ -175,7 +182,7 @@ def _run_row(
     waiting = _waiting(found)
     if found and not ready:
         return {"missing": f"in training: {'; '.join(waiting)}"}
-    weights = [str(made.weights) for made in ready] if found else [row.weights]
+    weights = [str(_folder(row, made)) for made in ready] if found else [row.weights]
     benchmark = SETTINGS[row.setting].benchmark
     tests: dict[str, Any] = {
         sampling: _tested(row, weights, benchmark, sampling, config) for sampling in plan.samplings
@@ -195,6 +202,11 @@ def _run_row(
         **tests,
         "also": also,
     }
+
+
+def _folder(row: Row, made: Trained) -> Path:
+    """Weights of a training, with orientation networks where the row asks for them."""
+    return with_orientation(made.weights, like=row.setting) if row.oriented else made.weights
 
 
 def _tested(
