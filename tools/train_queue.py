@@ -30,6 +30,7 @@ from types import FrameType
 from typing import IO, NamedTuple
 
 from ltenet.evaluation.paper.plans import PlannedRun, planned_runs
+from ltenet.evaluation.paper.recipes import OUTLOOK as LATER
 from ltenet.files import atomic_path
 
 ROOT = Path(__file__).parents[1]
@@ -83,8 +84,12 @@ def paper_run(planned: PlannedRun) -> Run:
 
 #: Behind the paper's tables, in order of need; `ltenet paper NAME --continue` tests them.
 PAPER = tuple(paper_run(planned) for planned in planned_runs())
+#: What the paper leaves for later comes after everything else.
+OUTLOOK = tuple(
+    run for run in PAPER if run.name in {f"ablation-{name}" for name, _ in LATER.values()}
+)
 #: Its main comparison: equal steps, equal pairs, equal first weights.
-MAIN, ABLATIONS = PAPER[:4], PAPER[4:]
+MAIN, ABLATIONS = PAPER[:4], tuple(run for run in PAPER[4:] if run not in OUTLOOK)
 
 #: Weights for shapes of any class, and the trained baselines.
 OTHERS: tuple[Run, ...] = ()
@@ -108,6 +113,7 @@ QUEUE: tuple[Run, ...] = (
         weights="reconstruction.json",
     ),
     *OTHERS,
+    *OUTLOOK,
 )
 
 

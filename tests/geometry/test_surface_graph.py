@@ -9,6 +9,7 @@ from ltenet.geometry.surface_graph import (
     distance_to_nearest,
     distances_along,
     mesh_graph,
+    nearest_on_surface,
     region_faces,
     region_graph,
     surface_graph,
@@ -129,3 +130,21 @@ def test_a_part_is_not_moved_by_one_that_it_touches() -> None:
         off.append(float((bending.apply(fitted) - places).norm(dim=1).mean()))
     assert off[1] < 0.05
     assert off[1] < 0.2 * off[0]
+
+
+def test_nearest_on_surface_is_that_of_all_shortest_paths() -> None:
+    points = np.random.default_rng(0).normal(size=(120, 3))
+    lengths = distances_along(cloud_graph(points), points, np.arange(120)).T  # (N, N)
+    found = nearest_on_surface(points, 9)
+    np.testing.assert_array_equal(found[:, 0], np.arange(120))
+    np.testing.assert_allclose(
+        np.take_along_axis(lengths, found, axis=1), np.sort(lengths, axis=1)[:, :9]
+    )
+
+
+def test_nearest_on_surface_of_small_pieces_goes_on_in_space() -> None:
+    rng = np.random.default_rng(1)
+    small, large = rng.normal(size=(9, 3)), rng.normal(size=(40, 3)) + 100
+    found = nearest_on_surface(np.concatenate([small, large]), 12)
+    assert (np.sort(found[0])[:9] == np.arange(9)).all()
+    assert all(len(set(row)) == 12 for row in found.tolist())

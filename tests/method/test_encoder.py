@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ltenet.errors import InputError
-from ltenet.method import plain
+from ltenet.method import edgeconv, plain
 from ltenet.method.encoder import DGCNN, EncoderConfig
 
 SMALL = EncoderConfig(widths=(8, 12, 16), dimension=10, neighbors=6)
@@ -38,8 +38,12 @@ def plain_twin(encoder: DGCNN) -> plain.DGCNN:
     return twin.train(encoder.training)
 
 
+@pytest.mark.parametrize("block", [1 << 17, 50])  # one block of rows, or many
 @pytest.mark.parametrize("training", [True, False])
-def test_outputs_gradients_and_statistics_are_those_of_the_plain_network(training: bool) -> None:
+def test_outputs_gradients_and_statistics_are_those_of_the_plain_network(
+    training: bool, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(edgeconv, "_BLOCK_FLOATS", block)
     ours = network().train(training)
     twin = plain_twin(ours)
     shapes = points().requires_grad_()

@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 
 from ltenet.errors import InputError
 from ltenet.method import neighbors
-from ltenet.method.neighbors import cosine_topk, knn_graph
+from ltenet.method.neighbors import (
+    cosine_topk,
+    geodesic_neighbors,
+    knn_graph,
+    mutual_topk,
+    surface_neighbors,
+)
 
 
 def cloud(count: int, columns: int = 3, *, seed: int = 0) -> torch.Tensor:
@@ -96,3 +102,72 @@ def test_cosine_topk_refuses_what_does_not_fit() -> None:
         cosine_topk(torch.zeros(4, 3), torch.zeros(4, 3), 4, exclude_itself=True)
     with pytest.raises(InputError, match="the same points"):
         cosine_topk(torch.zeros(4, 3), torch.zeros(5, 3), 1, exclude_itself=True)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(2, 40), st.integers(2, 40), st.integers(1, 5), st.integers(0, 9))
+def test_mutual_topk_is_cosine_topk_both_ways(
+    count: int, candidates: int, k: int, seed: int
+) -> None:
+    k = min(k, count, candidates)
+    source = torch.stack([cloud(count, 5, seed=seed + n).double() for n in range(2)])
+    target = torch.stack([cloud(candidates, 5, seed=seed + n + 9).double() for n in range(2)])
+    forth, back = mutual_topk(source, target, k)
+    assert torch.equal(forth.indices, cosine_topk(source, target, k).indices)
+    assert torch.equal(back.indices, cosine_topk(target, source, k).indices)
+    torch.testing.assert_close(back.scores, cosine_topk(target, source, k).scores)
+    with pytest.MonkeyPatch.context() as patch:  # too large for one product
+        patch.setattr(neighbors, "BLOCK_ENTRIES", 3)
+        assert torch.equal(mutual_topk(source, target, k)[1].indices, back.indices)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(2, 40), st.integers(1, 5), st.integers(0, 9))
+def test_a_mirrored_product_finds_what_the_whole_one_does(count: int, k: int, seed: int) -> None:
+    k = min(k, count - 1)
+    features = torch.stack([cloud(count, 6, seed=seed + n).double() for n in range(3)])
+    mirrored = cosine_topk(features, features, k, exclude_itself=True)
+    whole = cosine_topk(features, features.clone(), k, exclude_itself=True)  # not known to be equal
+    assert torch.equal(mirrored.indices, whole.indices)
+    torch.testing.assert_close(mirrored.scores, whole.scores)
+
+
+def test_mutual_topk_refuses_what_does_not_fit() -> None:
+    with pytest.raises(InputError, match="same dimension"):
+        mutual_topk(torch.zeros(4, 3), torch.zeros(4, 5), 1)
+    with pytest.raises(InputError, match=r"got 5 target neighbours for 4 points"):
+        mutual_topk(torch.zeros(4, 3), torch.zeros(9, 3), 5)
+
+
+def test_geodesic_neighbors_surround_the_best_match() -> None:
+    line = torch.zeros(1, 30, 3)
+    line[0, :, 0] = torch.arange(30.0)  # paths are known: neighbours in order
+    surface = surface_neighbors(line, 4)
+    assert surface[0, 10, 0] == 10
+    assert set(surface[0, 10].tolist()) <= {8, 9, 10, 11, 12}
+    target = torch.eye(30)[None]  # every feature its own
+    source = target[:, [7, 20]]
+    found = geodesic_neighbors(source, target, surface, 3)
+    assert torch.equal(found, surface[:, [7, 20], :3])
+    # For itself, point i keeps the neighbours of its best match but is not among them.
+    features = cloud(30, 6)[None]
+    best = cosine_topk(features, features, 1, exclude_itself=True).indices[0, :, 0]
+    own = geodesic_neighbors(features, features, surface, 3, exclude_itself=True)
+    for i in range(30):
+        expected = [j for j in surface[0, best[i]].tolist() if j != i][:3]
+        assert own[0, i].tolist() == expected
+    with pytest.raises(InputError, match="got surface neighbours none"):
+        geodesic_neighbors(features, features, None, 3)
+
+
+def test_paths_do_not_jump_between_limbs() -> None:
+    """Two parallel lines, joined at one end: the other line is near in space, far along it."""
+    along = torch.linspace(0, 10, 101)
+    first = torch.stack([along, torch.zeros(101), torch.zeros(101)], dim=1)
+    second = first + torch.tensor([0.0, 0.45, 0.0])
+    end = torch.stack([torch.zeros(8), torch.linspace(0.05, 0.4, 8), torch.zeros(8)], dim=1)
+    points = torch.cat([first, second, end])[None]
+    near = knn_graph(points[0], 24)[80]
+    along_surface = surface_neighbors(points, 24)[0, 80]
+    assert (near >= 101).any()
+    assert (along_surface < 101).all()

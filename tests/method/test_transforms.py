@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.manifold._locally_linear import barycenter_weights
 
 from ltenet.errors import InputError
-from ltenet.method import plain, transforms
+from ltenet.method import gram, plain
 from ltenet.method.neighbors import cosine_topk
 from ltenet.method.transforms import (
     TransformConfig,
@@ -58,7 +58,7 @@ def test_relative_weights_are_those_of_scikit_learn() -> None:
 def test_weights_and_gradients_are_those_of_the_plain_version(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(transforms, "_BLOCK_FLOATS", 100)
+    monkeypatch.setattr(gram, "_BLOCK_FLOATS", 100)
     source, target = features(15).requires_grad_(), features(20, seed=1).requires_grad_()
     indices = cosine_topk(source, target, 5).indices
     grad = torch.randn(2, 15, 5, dtype=torch.float64)
@@ -179,7 +179,7 @@ def test_simplex_option_removes_negative_weights() -> None:
 
 
 def test_wrong_configurations_are_refused() -> None:
-    with pytest.raises(InputError, match="'lle' or 'softmax'"):
+    with pytest.raises(InputError, match="'lle', 'softmax' or 'mlle'"):
         TransformConfig(kind="mean")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="expected positive numbers"):
         TransformConfig(gamma=0)

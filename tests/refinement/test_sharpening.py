@@ -9,9 +9,9 @@ from scipy.spatial.transform import Rotation
 from torch import Tensor
 
 from ltenet.data.generated_meshes import GeneratedMeshes
+from ltenet.method.laplacian import laplacian_basis
 from ltenet.refinement import sharpening
 from ltenet.refinement.embedded_shape import EmbeddedShape
-from ltenet.refinement.laplacian import laplacian_basis
 from ltenet.refinement.pair import Pair
 from ltenet.refinement.sharpening import sharpen, spectral_distances
 from ltenet.shape import Shape, normalizing_matrix

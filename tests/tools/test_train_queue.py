@@ -17,7 +17,17 @@ from ltenet.training.checkpoint import read_checkpoint
 from ltenet.training.loop import train
 from ltenet.training.runs import RunFolder, new_run
 from ltenet.training.settings import load_config
-from tools.train_queue import ABLATIONS, FINISHED, MAIN, QUEUE, ROOT, Run, state_of, table
+from tools.train_queue import (
+    ABLATIONS,
+    FINISHED,
+    MAIN,
+    OUTLOOK,
+    QUEUE,
+    ROOT,
+    Run,
+    state_of,
+    table,
+)
 
 #: A run of a second or two, for which every step is saved.
 SMALL = (
@@ -152,3 +162,12 @@ def test_another_seed_is_another_start() -> None:
     assert [config.seed for config in configs] == [0, 1]
     first, second = (TrainingPairs(config.pairs, config.seed).draw(0) for config in configs)
     assert (first.source != second.source).any()
+
+
+def test_what_the_paper_leaves_for_later_waits_for_all_else() -> None:
+    assert len(OUTLOOK) == 5
+    assert QUEUE[-5:] == OUTLOOK
+    for run in OUTLOOK:
+        config = load_config("paper", run.settings)
+        assert (config.schedule.length, config.pairs_per_step) == (1000, 4)
+        assert config.model != load_config("paper").model  # each changes the method

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import platform
+
 import numpy as np
 import pytest
 import torch
 
 from ltenet.data.training_pairs import TrainingPair, TrainingPairs
+from ltenet.method import plain
 from ltenet.method.model import LTENet
 from ltenet.shape import Shape
+from ltenet.training.loop import make_optimizer
+from ltenet.training.objectives import step_loss
+from ltenet.training.pair_tensors import PairTensors
+from ltenet.training.processes import keep_freed_memory
 from ltenet.training.settings import load_config
 
 KEPT = ("model.center=false", "pairs.center=false")
@@ -43,3 +50,34 @@ def test_weights_that_keep_the_origin_are_embedded_there() -> None:
         expected = model.encoder(torch.tensor(points[None], dtype=torch.float32))[0]
     torch.testing.assert_close(features, expected)
     assert not torch.allclose(features, model.embed(Shape(points - 5)))
+
+
+def test_steps_of_training_are_those_of_the_plain_page() -> None:
+    """Losses over several steps, in float64: the fast modules against the page they speed up."""
+    config = load_config(
+        "paper",
+        ["model.encoder.widths=[8, 12]", "model.encoder.dimension=10", "pairs.points=[80, 80]"],
+    )
+    pairs = [TrainingPairs(config.pairs, config.seed).draw(index) for index in range(2)]
+    torch.manual_seed(0)
+    ours = LTENet(config.model).double().train()
+    page = plain.DGCNN((8, 12), 10, config.model.encoder.neighbors).double().train()
+    page.load_state_dict(ours.encoder.state_dict())
+    optimizers = [make_optimizer(net, config.optim) for net in (ours, page)]  # type: ignore[arg-type]
+    tensors = [PairTensors.of(pair, torch.device("cpu")) for pair in pairs]
+    batch = [PairTensors(*(v.double() if v.is_floating_point() else v for v in t)) for t in tensors]
+    source = torch.stack([pair.source for pair in batch])
+    target = torch.stack([pair.target for pair in batch])
+    for _ in range(4):
+        features = ours(list(source), list(target), joint=config.joint)
+        loss = step_loss(batch, *features, config, progress=0.0, teacher=ours).total
+        expected = plain.objective(source, target, page(source), page(target))
+        torch.testing.assert_close(loss, expected, rtol=1e-8, atol=1e-8)
+        for value, optimizer in zip((loss, expected), optimizers, strict=True):
+            optimizer.zero_grad()
+            value.backward()
+            optimizer.step()
+
+
+def test_freed_memory_is_kept_where_the_c_library_can() -> None:
+    assert keep_freed_memory() is (platform.libc_ver()[0] == "glibc")

@@ -24,7 +24,7 @@ class Paper(Command):
 
     name: tyro.conf.Positional[Annotated[str, tyro.conf.arg(metavar="NAME")]]
     """main, curves, noise, local-linearity, linear, design, sigma, neighbors, dimension, size,
-    reconstruction or real; see docs/evaluation.md."""
+    outlook, reconstruction, real or maps; see docs/evaluation.md."""
     output: Annotated[Path, tyro.conf.arg(aliases=("-o",), metavar="DIR")]
     """Folder for the table (JSON and Markdown) and the figures (PNG and SVG)."""
     data: OptionalPath = None

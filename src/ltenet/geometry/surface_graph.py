@@ -15,6 +15,8 @@ from ltenet.geometry.neighbors import nearest_neighbors
 
 #: Neighbours of a point in a cloud.
 _CLOUD_NEIGHBORS = 8
+#: How much longer paths along a cloud's graph are at most, mostly.
+_DETOUR = 1.5
 
 
 def surface_graph(points: FloatArray, faces: IntArray | None) -> csr_array:
@@ -93,6 +95,30 @@ def distances_along(
     """(N, s) lengths of shortest paths from the points at `starts`; inf beyond `reach`."""
     lengths = dijkstra(edge_lengths(graph, points), indices=starts, limit=reach)  # (s, N)
     return np.ascontiguousarray(lengths.T)
+
+
+def nearest_on_surface(points: FloatArray, k: int, faces: IntArray | None = None) -> IntArray:
+    """(N, k) nearest of (N, 3) points by length of the path between them, itself first.
+
+    A point of a piece with fewer than k points gets the nearest ones in space after its own piece.
+    """
+    graph = surface_graph(points, faces)
+    near = nearest_neighbors(points, points, min(2 * k, len(points)))  # (N, <= 2 k)
+    # Paths are longer than straight lines: most points find k others within this reach.
+    reach = _DETOUR * float(near.distances[:, min(k, near.distances.shape[1]) - 1].max())
+    lengths = distances_along(graph, points, np.arange(len(points)), reach=reach)  # (N, N)
+    few = np.flatnonzero(np.isfinite(lengths).sum(axis=0) < k)  # (f,)
+    if len(few):
+        lengths[:, few] = distances_along(graph, points, few)
+    for point in np.flatnonzero(np.isfinite(lengths).sum(axis=0) < k):
+        gap = np.linalg.norm(points - points[point], axis=1)  # (N,)
+        beyond = ~np.isfinite(lengths[:, point])  # (N,)
+        lengths[beyond, point] = lengths[~beyond, point].max() + 1e-9 + gap[beyond]
+    np.fill_diagonal(lengths, -1.0)  # before duplicates
+    chosen = np.argpartition(lengths, k - 1, axis=0)[:k].T  # (N, k)
+    own = np.take_along_axis(lengths.T, chosen, axis=1)  # (N, k)
+    found: IntArray = np.take_along_axis(chosen, np.argsort(own, axis=1, kind="stable"), axis=1)
+    return found
 
 
 def distance_to_nearest(graph: csr_array, points: FloatArray, starts: IntArray) -> FloatArray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -29,7 +29,6 @@ from ltenet.matching.config import Orient
 from ltenet.matching.networks import Networks
 from ltenet.matching.orientation import Frame
 from ltenet.matching.outliers import inliers, part_of
-from ltenet.method.graph import NeighborGraph
 from ltenet.method.model import LTENet
 from ltenet.refinement.embedded_shape import EmbeddedShape
 from ltenet.shape import Shape, normalizing_matrix
@@ -92,7 +91,7 @@ class Sample:
     ) -> None:
         self.cleaned, self.model, self.rows, self.parts = cleaned, model, rows, parts
         self.shape = cleaned.shape
-        self._neighbors: dict[int, list[NeighborGraph]] = {}
+        self._neighbors: dict[int, Sequence[Any]] = {}
 
     @property
     def complete(self) -> bool:

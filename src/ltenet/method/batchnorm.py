@@ -1,10 +1,11 @@
-"""BatchNorm statistics over edges and over processes, and their affine map in evaluation."""
+"""BatchNorm over edges, points and processes, and its affine map in evaluation."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
@@ -47,3 +48,46 @@ def folded_affine(norm: nn.BatchNorm1d) -> tuple[Tensor, Tensor]:
     assert norm.running_var is not None
     scale = norm.weight * torch.rsqrt(norm.running_var + norm.eps)
     return scale, norm.bias - norm.running_mean * scale
+
+
+def batch_norm(features: Tensor, norm: nn.BatchNorm1d, *, shared: bool) -> Tensor:
+    """BatchNorm of (M, C) features with the statistics of the batch, over all processes if shared.
+
+    Torch's own is shared on GPUs only.
+    """
+    if not shared:
+        return norm(features)  # type: ignore[no-any-return]
+    count = total_over_processes(
+        features.new_tensor(len(features), dtype=torch.float64), shared=True
+    )
+    mean = total_over_processes(features.sum(dim=0), shared=True) / count  # (C,)
+    features = features - mean
+    variance = total_over_processes(features.square().sum(dim=0), shared=True) / count  # (C,)
+    track_statistics(norm, mean, variance, count)
+    scale = norm.weight * torch.rsqrt(variance + norm.eps)  # (C,)
+    return torch.addcmul(norm.bias, features, scale)
+
+
+class PointwiseLayer(nn.Module):
+    """Linear map without bias, BatchNorm over all points, LeakyReLU: (M, C_in) -> (M, C_out).
+
+    Attributes
+    ----------
+    shared
+        Whether BatchNorm counts the points of all processes.
+    """
+
+    def __init__(self, inputs: int, outputs: int, *, slope: float, momentum: float) -> None:
+        super().__init__()
+        self.linear = nn.Linear(inputs, outputs, bias=False)
+        self.norm = nn.BatchNorm1d(outputs, momentum=momentum)
+        self.slope, self.shared = slope, False
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Apply the layer."""
+        if self.training:
+            features = batch_norm(self.linear(features), self.norm, shared=self.shared)
+        else:
+            scale, shift = folded_affine(self.norm)
+            features = F.linear(features, self.linear.weight * scale[:, None], shift)
+        return F.leaky_relu(features, self.slope)  # (M, C_out)

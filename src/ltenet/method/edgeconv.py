@@ -21,6 +21,9 @@ from torch.autograd.function import once_differentiable
 from ltenet.method.batchnorm import folded_affine, total_over_processes, track_statistics
 from ltenet.method.graph import NeighborGraph, neighbor_max
 
+#: Floats of a tensor that are worked on at a time: half a megabyte.
+_BLOCK_FLOATS = 1 << 17
+
 
 class EdgeConv(nn.Module):
     """One layer: (M, C_in) features and their graph -> (M, C_out).
@@ -74,7 +77,8 @@ class _EdgeConvTraining(torch.autograd.Function):
     the edge value is ``y_ij = P_j + Q_i``; its maximum over j is ``max_j P_j + Q_i``; its mean is
     ``mean_deg(P) + mean(Q)``; and with both parts centred its variance is
     ``(sum_j deg_j P_j^2 + sum_i Q_i (2 S_i + k Q_i)) / E``, where S_i sums P over the neighbours.
-    Centring first keeps the variance free of cancellation.
+    Centring first keeps the variance free of cancellation. Element by element, the work goes on in
+    blocks of rows that stay in cache.
     """
 
     @staticmethod
@@ -94,34 +98,35 @@ class _EdgeConvTraining(torch.autograd.Function):
         degree = graph.in_degree.to(features.dtype)  # (M,)
         sign = torch.where(scale < 0, -1.0, 1.0).to(scale.dtype)  # (C_out,)
         neighbor_weight, point_weight = _split(weight, sign)  # (C_out, C_in) each
-        neighbor_part = features @ neighbor_weight.T  # (M, C_out): P
-        point_part = features @ point_weight.T  # (M, C_out): Q
-        value, argument = graph.argmax(neighbor_part)  # (M, C_out) each
-
-        sums = torch.stack([degree @ neighbor_part, k * point_part.sum(dim=0)])  # (2, C_out)
+        sums = torch.stack([degree @ features, k * features.sum(dim=0)])  # (2, C_in)
         neighbor_mean, point_mean = (
             total_over_processes(sums, shared=shared) / edges
-        )  # (C_out,) each
-        neighbor_part -= neighbor_mean
-        point_part -= point_mean
-        value -= neighbor_mean
-        value += point_part  # centred maximum of y_ij over j
-        neighbor_total = graph.sum(neighbor_part)  # (M, C_out): S
-        # d(variance) / dQ up to 2 / E; also half of what the variance itself needs.
-        point_slope = neighbor_total.add_(point_part, alpha=k)  # (M, C_out): S + k Q
-        variance = degree @ neighbor_part.square()  # (C_out,)
-        variance += (2 * point_slope - k * point_part).mul_(point_part).sum(dim=0)
+        )  # (C_in,) each: the mean of a product is the product of the mean
+        neighbor_part = (features - neighbor_mean) @ neighbor_weight.T  # (M, C_out): P, centred
+        point_part = (features - point_mean) @ point_weight.T  # (M, C_out): Q, centred
+        value, argument = graph.argmax(neighbor_part)  # (M, C_out) each
+        # Half of d(variance) / dQ up to 2 / E, and all that the variance needs besides P^2.
+        point_slope = graph.sum(neighbor_part)  # (M, C_out): S, and S + k Q / 2 below
+        variance = torch.zeros_like(scale)  # (C_out,)
+        for rows in _row_blocks(value):
+            value[rows] += point_part[rows]  # centred maximum of y_ij over j
+            half = point_slope[rows].add_(point_part[rows], alpha=k / 2)  # (r, C_out)
+            variance += degree[rows] @ neighbor_part[rows].square()
+            variance += (half * point_part[rows]).sum(dim=0).mul_(2)
         variance = total_over_processes(variance, shared=shared) / edges
         inverse_std = torch.rsqrt(variance + eps)  # (C_out,)
 
-        output = torch.addcmul(shift, value, scale.abs() * inverse_std)  # (M, C_out)
-        F.leaky_relu(output, slope, inplace=True)
+        gain = scale.abs() * inverse_std  # (C_out,)
+        output = torch.empty_like(value)  # (M, C_out)
+        for rows in _row_blocks(value):
+            torch.addcmul(shift, value[rows], gain, out=output[rows])
+            F.leaky_relu(output[rows], slope, inplace=True)
         ctx.save_for_backward(
             features, weight, scale, neighbor_part, point_part, point_slope, value, argument,
             output, inverse_std,
         )  # fmt: skip
         ctx.graph, ctx.edges, ctx.slope, ctx.shared = graph, edges, slope, shared
-        mean = (neighbor_mean + point_mean) * sign  # (C_out,)
+        mean = (neighbor_weight @ neighbor_mean + point_weight @ point_mean) * sign  # (C_out,)
         ctx.mark_non_differentiable(mean, variance)
         return output, mean, variance
 
@@ -135,9 +140,14 @@ class _EdgeConvTraining(torch.autograd.Function):
         degree = graph.in_degree.to(features.dtype)[:, None]  # (M, 1)
         sign = torch.where(scale < 0, -1.0, 1.0).to(scale.dtype)  # (C_out,)
 
-        grad = torch.where(output > 0, grad, grad * ctx.slope)  # (M, C_out)
-        grad_shift = grad.sum(dim=0)  # (C_out,)
-        grad_scale = (grad * value).sum(dim=0) * inverse_std  # (C_out,), of |scale|
+        grad_point = torch.empty_like(value)  # (M, C_out): first of the normalised maximum
+        grad_shift, grad_scale = torch.zeros_like(scale), torch.zeros_like(scale)  # (C_out,) each
+        for rows in _row_blocks(value):
+            part = torch.ops.aten.leaky_relu_backward(grad[rows], output[rows], ctx.slope, True)
+            grad_shift += part.sum(dim=0)
+            grad_scale += (part * value[rows]).sum(dim=0)
+            grad_point[rows] = part
+        grad_scale *= inverse_std  # of |scale|
         gain = scale.abs() * inverse_std  # (C_out,)
         # What each edge receives through the mean, and through the variance per unit of y_ij.
         shift_total, scale_total = total_over_processes(
@@ -146,13 +156,16 @@ class _EdgeConvTraining(torch.autograd.Function):
         through_mean = -gain * shift_total / edges  # (C_out,)
         through_variance = -gain * inverse_std * scale_total / edges  # (C_out,)
 
-        grad *= gain  # gradient of the centred maximum
         grad_neighbor = graph.transposed_sum(point_part)  # (M, C_out): d(variance)/dP, Q's share
-        grad_neighbor.addcmul_(degree, neighbor_part).mul_(through_variance)
-        grad_neighbor.addcmul_(degree, through_mean)
-        grad_neighbor.scatter_add_(0, argument, grad)
-        grad_point = grad.addcmul_(point_slope, through_variance)  # (M, C_out)
-        grad_point += k * through_mean
+        for rows in _row_blocks(value):
+            part = grad_neighbor[rows].addcmul_(degree[rows], neighbor_part[rows])
+            part.mul_(through_variance).addcmul_(degree[rows], through_mean)
+        for rows in _row_blocks(value):
+            part = grad_point[rows].mul_(gain)  # (r, C_out): of the centred maximum
+            grad_neighbor.scatter_add_(0, argument[rows], part)
+            part.addcmul_(point_slope[rows], through_variance)
+            part.addcmul_(point_part[rows], through_variance, value=k / 2)
+            part += k * through_mean
 
         neighbor_weight, point_weight = _split(weight, sign)  # (C_out, C_in) each
         grad_features = None
@@ -171,3 +184,10 @@ def _split(weight: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
     """Turn (C_out, 2 C_in) for [f_j - f_i, f_i] into scaled weights of f_j and of f_i."""
     difference, point = weight.mul(scale[:, None]).chunk(2, dim=1)  # (C_out, C_in) each
     return difference, point - difference
+
+
+def _row_blocks(values: Tensor) -> list[slice]:
+    """Rows of (M, C) values in blocks that stay in cache; all at once on other devices."""
+    count, channels = values.shape
+    size = max(1, _BLOCK_FLOATS // channels) if values.device.type == "cpu" else count
+    return [slice(start, start + size) for start in range(0, count, size)]

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ltenet.errors import InputError
-from ltenet.method.batchnorm import folded_affine, total_over_processes, track_statistics
+from ltenet.method.batchnorm import batch_norm, folded_affine
 from ltenet.method.edgeconv import EdgeConv
 from ltenet.method.graph import NeighborGraph, neighbor_graphs
 
 #: Far beyond any use; a damaged configuration must not take all memory.
 _MOST_LAYERS, _LARGEST = 64, 2**16
+#: Names of the networks; `encoders` resolves them.
+KINDS = ("dgcnn", "pointnet", "spectral")
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,11 @@ class EncoderConfig:
         Negative slope of LeakyReLU.
     momentum
         Share of a new batch in the running statistics of BatchNorm.
+    kind
+        "dgcnn", the paper's; "pointnet" or "spectral" in its place, see `encoders`. These have no
+        neighbours, dilations or dynamic graphs.
+    functions
+        Eigenfunctions that the spectral network works with.
     """
 
     widths: tuple[int, ...] = (96, 192, 384, 768)
@@ -51,6 +59,8 @@ class EncoderConfig:
     dynamic: bool = False
     slope: float = 0.2
     momentum: float = 0.1
+    kind: Literal["dgcnn", "pointnet", "spectral"] = "dgcnn"
+    functions: int = 64
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "widths", tuple(self.widths))
@@ -71,6 +81,20 @@ class EncoderConfig:
                 f"encoder: got widths {self.widths}, dimension {self.dimension} and "
                 f"{self.neighbors} neighbours, expected at least one layer and positive numbers; "
                 "try leaving them out, for the paper's network"
+            )
+        if self.kind not in KINDS:
+            raise InputError(
+                f"encoder: got the kind {self.kind!r}, expected one of {', '.join(KINDS)}; try the "
+                "paper's dgcnn"
+            )
+        if self.kind != "dgcnn" and (self.dilations or self.dynamic):
+            raise InputError(
+                f"encoder: got dilations {self.dilations} and dynamic {self.dynamic} for "
+                f"{self.kind}, expected neither: it has no graph; try leaving them out"
+            )
+        if not 2 <= self.functions <= _LARGEST:
+            raise InputError(
+                f"encoder: got {self.functions} eigenfunctions, expected 2 to {_LARGEST}; try 64"
             )
         if not 0 <= self.slope <= 1:
             raise InputError(
@@ -135,15 +159,5 @@ class DGCNN(nn.Module):
         return F.leaky_relu(features, self.config.slope, inplace=not self.training)
 
     def _normalized(self, features: Tensor) -> Tensor:
-        """BatchNorm of (M, D) features; torch's own is shared on GPUs only."""
-        if not self.shared:
-            return self.norm(features)  # type: ignore[no-any-return]
-        count = total_over_processes(
-            features.new_tensor(len(features), dtype=torch.float64), shared=True
-        )
-        mean = total_over_processes(features.sum(dim=0), shared=True) / count  # (D,)
-        features = features - mean
-        variance = total_over_processes(features.square().sum(dim=0), shared=True) / count  # (D,)
-        track_statistics(self.norm, mean, variance, count)
-        scale = self.norm.weight * torch.rsqrt(variance + self.norm.eps)  # (D,)
-        return torch.addcmul(self.norm.bias, features, scale)
+        """BatchNorm of (M, D) features."""
+        return batch_norm(features, self.norm, shared=self.shared)

@@ -24,8 +24,9 @@ from ltenet.errors import InputError, MissingError
 from ltenet.files import atomic_path
 from ltenet.io.formats.documents import read_json
 from ltenet.method.divergence import DivergenceConfig
-from ltenet.method.encoder import DGCNN, EncoderConfig
-from ltenet.method.graph import NeighborGraph
+from ltenet.method.encoder import EncoderConfig
+from ltenet.method.encoders import make_encoder
+from ltenet.method.spectral import SpectralNet
 from ltenet.method.transforms import TransformConfig
 from ltenet.shape import Shape
 
@@ -73,7 +74,7 @@ class LTENet(nn.Module):
     def __init__(self, config: ModelConfig | None = None) -> None:
         super().__init__()
         self.config = config or ModelConfig()
-        self.encoder = DGCNN(self.config.encoder)
+        self.encoder = make_encoder(self.config.encoder)
 
     def forward(
         self, sources: Sequence[Tensor], targets: Sequence[Tensor], *, joint: bool = True
@@ -96,7 +97,7 @@ class LTENet(nn.Module):
         self,
         shape: Shape | Tensor | ArrayLike,
         *,
-        graphs: Sequence[NeighborGraph] | None = None,
+        graphs: Sequence[Any] | None = None,
     ) -> Tensor:
         """Features (N, D) of a shape given as `Shape` or (N, 3) coordinates, normalised first.
 
@@ -110,14 +111,20 @@ class LTENet(nn.Module):
         training = self.training
         try:
             points = self._normalized(shape)  # (N, 3)
+            if graphs is None:
+                graphs = self.graphs_of(shape)
             return self.eval().encoder(points[None], graphs)[0]  # type: ignore[no-any-return]
         finally:
             self.train(training)
 
     @torch.no_grad()
-    def graphs_of(self, shape: Shape | Tensor | ArrayLike) -> list[NeighborGraph]:
-        """Neighbours of every point of a shape, as `embed` needs them."""
-        return self.encoder.graphs_of(self._normalized(shape)[None])
+    def graphs_of(self, shape: Shape | Tensor | ArrayLike) -> Sequence[Any]:
+        """Neighbours of every point of a shape, or its eigenbasis, as `embed` needs them."""
+        points = self._normalized(shape)  # (N, 3)
+        if isinstance(self.encoder, SpectralNet) and isinstance(shape, Shape):
+            faces = None if shape.faces is None else torch.from_numpy(shape.faces.copy())
+            return self.encoder.graphs_of(points[None], faces)
+        return self.encoder.graphs_of(points[None])
 
     def _normalized(self, shape: Shape | Tensor | ArrayLike) -> Tensor:
         """(N, 3) points as the network sees them."""

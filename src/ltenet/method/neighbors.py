@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from scipy.spatial import KDTree
 from torch import Tensor
 
 from ltenet.errors import InputError
+from ltenet.geometry.surface_graph import nearest_on_surface
 
 #: Similarities computed at a time: 4 M floats are 16 MB, large enough for full matrix products.
 BLOCK_ENTRIES = 1 << 22
+#: Strips of rows in which a symmetric product is computed up to its diagonal.
+_STRIPS = 4
 
 
 class TopK(NamedTuple):
@@ -78,11 +82,7 @@ def cosine_topk(source: Tensor, target: Tensor, k: int, *, exclude_itself: bool 
     -----
     No gradient: the choice of neighbours is not differentiable.
     """
-    if source.shape[-1] != target.shape[-1] or source.shape[:-2] != target.shape[:-2]:
-        raise InputError(
-            f"features: got tensors of shape {tuple(source.shape)} and {tuple(target.shape)}, "
-            "expected the same batch and the same dimension; try embedding both with one model"
-        )
+    _check_features(source, target)
     count, candidates = source.shape[-2], target.shape[-2]
     if exclude_itself and count != candidates:
         raise InputError(
@@ -91,6 +91,8 @@ def cosine_topk(source: Tensor, target: Tensor, k: int, *, exclude_itself: bool 
         )
     _check_k(k, candidates - exclude_itself, what="target neighbours")
     with torch.no_grad():
+        if exclude_itself and source is target and _fits(source, target):
+            return _stacked([_best(_with_itself(unit), k) for unit in _units(source)], source)
         source = torch.nn.functional.normalize(source, dim=-1)  # (..., N, D)
         target = torch.nn.functional.normalize(target, dim=-1).transpose(-1, -2)  # (..., D, M)
         rows = max(1, BLOCK_ENTRIES // (target.shape[:-2].numel() * candidates))
@@ -103,6 +105,117 @@ def cosine_topk(source: Tensor, target: Tensor, k: int, *, exclude_itself: bool 
             indices.append(best.indices)
             scores.append(best.values)
         return TopK(torch.cat(indices, dim=-2), torch.cat(scores, dim=-2))
+
+
+def mutual_topk(source: Tensor, target: Tensor, k: int) -> tuple[TopK, TopK]:
+    """`cosine_topk` from source to target and back, from one product where it fits into cache.
+
+    Parameters
+    ----------
+    source, target
+        (N, D) and (M, D), or (B, N, D) and (B, M, D) features.
+    k
+        Number of neighbours.
+    """
+    _check_features(source, target)
+    if not _fits(source, target):
+        return cosine_topk(source, target, k), cosine_topk(target, source, k)
+    _check_k(k, min(source.shape[-2], target.shape[-2]), what="target neighbours")
+    forth, back = [], []
+    with torch.no_grad():
+        for one, other in zip(_units(source), _units(target), strict=True):
+            similarity = one @ other.T  # (N, M)
+            forth.append(_best(similarity, k))
+            back.append(_best(similarity.T.contiguous(), k))
+        return _stacked(forth, source), _stacked(back, target)
+
+
+def surface_neighbors(points: Tensor, k: int) -> Tensor:
+    """Find the nearest of (B, M, 3) points along the surface, itself first: (B, M, k) indices.
+
+    Paths run from neighbour to neighbour in the cloud. No gradient.
+    """
+    _check_k(k, points.shape[1], what="neighbours along the surface")
+    found = [nearest_on_surface(shape.numpy(), k) for shape in points.detach().double().cpu()]
+    return torch.from_numpy(np.stack(found)).to(points.device)
+
+
+def geodesic_neighbors(
+    source: Tensor,
+    target: Tensor,
+    surface: Tensor | None,
+    k: int,
+    *,
+    exclude_itself: bool = False,
+) -> Tensor:
+    """Most similar target feature, and what is nearest to it along the target's surface.
+
+    Parameters
+    ----------
+    source, target
+        (B, N, D) and (B, M, D) features.
+    surface
+        (B, M, > k) from `surface_neighbors` of the target.
+    k
+        Number of neighbours, the most similar one included.
+    exclude_itself
+        As in `cosine_topk`.
+
+    Returns
+    -------
+    Tensor
+        (B, N, k) int64.
+    """
+    if surface is None or surface.shape[:2] != target.shape[:2] or surface.shape[2] <= k:
+        got = "none" if surface is None else str(tuple(surface.shape))
+        raise InputError(
+            f"got surface neighbours {got} for {k} of features {tuple(target.shape)}, expected "
+            "(B, M, more than k); try surface_neighbors of the target's points"
+        )
+    best = cosine_topk(source, target, 1, exclude_itself=exclude_itself).indices  # (B, N, 1)
+    around = surface.gather(1, best.expand(-1, -1, surface.shape[2]))  # (B, N, > k)
+    if exclude_itself:
+        itself = torch.arange(source.shape[1], device=source.device)[:, None]  # (N, 1)
+        order = (around == itself).to(torch.int8).argsort(dim=-1, stable=True)  # itself goes last
+        around = around.gather(-1, order)
+    return around[..., :k]
+
+
+def _fits(source: Tensor, target: Tensor) -> bool:
+    """Whether the similarities of one pair of shapes make one block, on a CPU."""
+    return source.device.type == "cpu" and source.shape[-2] * target.shape[-2] <= BLOCK_ENTRIES
+
+
+def _units(features: Tensor) -> Tensor:
+    """Features (B, N, D) of unit length."""
+    return torch.nn.functional.normalize(features.reshape(-1, *features.shape[-2:]), dim=-1)
+
+
+def _with_itself(unit: Tensor) -> Tensor:
+    """Similarities (N, N) of unit features, -inf on the diagonal; mirrored, not computed twice."""
+    count = len(unit)
+    step = -(-count // _STRIPS)
+    similarity = unit.new_empty((count, count))
+    for start in range(0, count, step):
+        strip = slice(start, start + step)
+        torch.mm(unit[strip], unit[start:].T, out=similarity[strip, start:])
+        similarity[start + step :, strip] = similarity[strip, start + step :].T
+    similarity.diagonal().fill_(-torch.inf)
+    return similarity
+
+
+def _best(similarity: Tensor, k: int) -> TopK:
+    """Columns (N, k) of the largest entries of (N, M), and these."""
+    scores, indices = similarity.topk(k, dim=-1)
+    return TopK(indices, scores)
+
+
+def _stacked(parts: list[TopK], like: Tensor) -> TopK:
+    """Neighbours of single shapes, batched like the features (..., N, D) they belong to."""
+    indices, scores = (
+        torch.stack(part).view(*like.shape[:-1], -1) for part in zip(*parts, strict=True)
+    )
+    return TopK(indices, scores)
 
 
 def _blocked_knn(points: Tensor, k: int) -> Tensor:
@@ -133,6 +246,14 @@ def _itself_first(indices: Tensor) -> Tensor:
         rows[:, 0] = own[:, 0]
         indices[misplaced] = rows
     return indices
+
+
+def _check_features(source: Tensor, target: Tensor) -> None:
+    if source.shape[-1] != target.shape[-1] or source.shape[:-2] != target.shape[:-2]:
+        raise InputError(
+            f"features: got tensors of shape {tuple(source.shape)} and {tuple(target.shape)}, "
+            "expected the same batch and the same dimension; try embedding both with one model"
+        )
 
 
 def _check_k(k: int, available: int, *, what: str) -> None:

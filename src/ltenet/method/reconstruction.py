@@ -11,6 +11,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from ltenet.method.graph import NeighborGraph, neighbor_sum
+from ltenet.method.neighbors import mutual_topk, surface_neighbors
 from ltenet.method.transforms import Neighborhoods, TransformConfig, neighborhoods
 
 
@@ -60,7 +61,10 @@ def soft_correspondence(
     target_points
         (B, M, 3).
     """
-    return reconstruct(neighborhoods(source_features, target_features, config), target_points)
+    found = neighborhoods(
+        source_features, target_features, config, surface=_surface(target_points, config)
+    )
+    return reconstruct(found, target_points)
 
 
 def reconstruct_pair(
@@ -81,15 +85,35 @@ def reconstruct_pair(
     source_features, target_features
         (B, N, D) and (B, M, D).
     """
+    config = config or TransformConfig()
+    surfaces = _surface(source_points, config), _surface(target_points, config)
 
-    def from_itself(points: Tensor, features: Tensor) -> Tensor | None:
+    def from_itself(points: Tensor, features: Tensor, surface: Tensor | None) -> Tensor | None:
         if not itself:
             return None
-        return reconstruct(neighborhoods(features, features, config, exclude_itself=True), points)
+        found = neighborhoods(features, features, config, exclude_itself=True, surface=surface)
+        return reconstruct(found, points)
 
-    return Reconstructions(
-        target=soft_correspondence(source_features, target_features, target_points, config),
-        source=soft_correspondence(target_features, source_features, source_points, config),
-        source_itself=from_itself(source_points, source_features),
-        target_itself=from_itself(target_points, target_features),
+    forth = back = None
+    if config.choice == "cosine":
+        best = mutual_topk(source_features, target_features, config.neighbors)
+        forth, back = (found.indices for found in best)
+    there = neighborhoods(
+        source_features, target_features, config, indices=forth, surface=surfaces[1]
     )
+    here = neighborhoods(
+        target_features, source_features, config, indices=back, surface=surfaces[0]
+    )
+    return Reconstructions(
+        target=reconstruct(there, target_points),
+        source=reconstruct(here, source_points),
+        source_itself=from_itself(source_points, source_features, surfaces[0]),
+        target_itself=from_itself(target_points, target_features, surfaces[1]),
+    )
+
+
+def _surface(points: Tensor, config: TransformConfig | None) -> Tensor | None:
+    """(B, M, K + 1) neighbours along the surface, where the choice needs them."""
+    if config is None or config.choice != "geodesic":
+        return None
+    return surface_neighbors(points, config.neighbors + 1)

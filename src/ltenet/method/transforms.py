@@ -6,7 +6,8 @@ minimise ``|f - sum_k w_k n_k|^2 + gamma |w|^2``. Appendix A gives them in close
     w = A^-1 1 / (1^T A^-1 1),    A = G + gamma I,    G_kl = (n_k - f) . (n_l - f).
 
 The gradient is closed-form too, and needs the neighbours only through sums over them; see
-`_LocallyLinear`. DPC's softmax weights are the baseline.
+`_LocallyLinear`. DPC's softmax weights are the baseline; what the paper leaves for later is in
+`weight_variants`.
 """
 
 from __future__ import annotations
@@ -20,11 +21,10 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from ltenet.errors import InputError
+from ltenet.method.gram import differentiable_gram, gram
 from ltenet.method.graph import NeighborGraph, neighbor_dot
-from ltenet.method.neighbors import cosine_topk
-
-#: Floats of neighbour differences at a time.
-_BLOCK_FLOATS = 1 << 20
+from ltenet.method.neighbors import cosine_topk, geodesic_neighbors
+from ltenet.method.weight_variants import elastic_net_weights, modified_weights
 
 
 class Neighborhoods(NamedTuple):
@@ -49,7 +49,8 @@ class TransformConfig:
     Attributes
     ----------
     kind
-        "lle" for locally linear weights, "softmax" for DPC's: softmax of the cosine similarities.
+        "lle" for locally linear weights, "softmax" for DPC's: softmax of the cosine similarities,
+        "mlle" for the mean weights of modified LLE.
     neighbors
         The paper's K.
     gamma
@@ -61,20 +62,42 @@ class TransformConfig:
         Solve with features of unit length instead of raw ones.
     simplex
         Project the weights onto the simplex, so that none is negative.
+    penalty
+        Weight of an l1 penalty beside the ridge: the elastic net, for "lle".
+    choice
+        How neighbours are chosen: "cosine", the K most similar features; "geodesic", the most
+        similar one and its K nearest points along the surface, as ISOLLE [Varini et al. 2005].
     """
 
-    kind: Literal["lle", "softmax"] = "lle"
+    kind: Literal["lle", "softmax", "mlle"] = "lle"
     neighbors: int = 10
     gamma: float = 1.0
     relative: bool = False
     normalized: bool = False
     simplex: bool = False
+    penalty: float = 0.0
+    choice: Literal["cosine", "geodesic"] = "cosine"
 
     def __post_init__(self) -> None:
-        if self.kind not in ("lle", "softmax"):
+        if self.kind not in ("lle", "softmax", "mlle"):
             raise InputError(
-                f"transform: got the kind {self.kind!r}, expected 'lle' or 'softmax'; "
+                f"transform: got the kind {self.kind!r}, expected 'lle', 'softmax' or 'mlle'; "
                 "try the paper's 'lle'"
+            )
+        if self.choice not in ("cosine", "geodesic"):
+            raise InputError(
+                f"transform: got the choice {self.choice!r}, expected 'cosine' or 'geodesic'; "
+                "try the paper's 'cosine'"
+            )
+        if not self.penalty >= 0 or (self.penalty > 0 and self.kind != "lle"):
+            raise InputError(
+                f"transform: got a penalty of {self.penalty} with the kind {self.kind!r}, expected "
+                "at least 0, and more with 'lle' only; try leaving it out"
+            )
+        if self.kind == "mlle" and self.neighbors < 3:
+            raise InputError(
+                f"transform: got {self.neighbors} neighbours for 'mlle', expected at least 3; "
+                "try the paper's 10"
             )
         if self.neighbors < 1 or not self.gamma > 0:
             raise InputError(
@@ -89,6 +112,8 @@ def neighborhoods(
     config: TransformConfig | None = None,
     *,
     exclude_itself: bool = False,
+    indices: Tensor | None = None,
+    surface: Tensor | None = None,
 ) -> Neighborhoods:
     """Find the neighbours of every source feature in the target, and their weights.
 
@@ -100,22 +125,48 @@ def neighborhoods(
         (B, M, D) features; the same tensor with `exclude_itself` for self-reconstruction.
     exclude_itself
         Point i may not be rebuilt from itself.
+    indices
+        (B, N, K) neighbours, if they are known already.
+    surface
+        (B, M, > K) points near each target point along its surface, itself first: what the
+        "geodesic" choice needs; see `surface_neighbors`.
     """
     config = config or TransformConfig()
-    indices = cosine_topk(
-        source, target, config.neighbors, exclude_itself=exclude_itself
-    ).indices  # (B, N, K)
+    if indices is None and config.choice == "geodesic":
+        indices = geodesic_neighbors(  # (B, N, K)
+            source, target, surface, config.neighbors, exclude_itself=exclude_itself
+        )
+    elif indices is None:
+        indices = cosine_topk(
+            source, target, config.neighbors, exclude_itself=exclude_itself
+        ).indices  # (B, N, K)
     if config.kind == "softmax":
         weights = softmax_weights(source, target, indices)
     else:
         if config.normalized:
             source, target = F.normalize(source, dim=-1), F.normalize(target, dim=-1)
-        weights = locally_linear_weights(
-            source, target, indices, gamma=config.gamma, relative=config.relative
-        )
+        weights = _weights(source, target, indices, config)  # (B, N, K)
     if config.simplex:
         weights = simplex_projection(weights)
     return Neighborhoods(indices, weights)
+
+
+def _weights(source: Tensor, target: Tensor, indices: Tensor, config: TransformConfig) -> Tensor:
+    """Weights (B, N, K) by any of the linear systems."""
+    if config.penalty > 0:
+        graph = NeighborGraph.of_batch(indices, target.shape[1])
+        matrix = differentiable_gram(source.flatten(0, 1), target.flatten(0, 1), graph)  # (R, K, K)
+        ridge = _ridge(matrix, config.gamma, relative=config.relative)  # (R, 1)
+        return elastic_net_weights(matrix, ridge, config.penalty).view(indices.shape)
+    weights = locally_linear_weights(
+        source, target, indices, gamma=config.gamma, relative=config.relative
+    )
+    if config.kind == "mlle":
+        graph = NeighborGraph.of_batch(indices, target.shape[1])
+        with torch.no_grad():
+            matrix = gram(source.flatten(0, 1), target.flatten(0, 1), graph)  # (R, K, K)
+        return modified_weights(matrix.view(*indices.shape, -1), weights)
+    return weights
 
 
 def locally_linear_weights(
@@ -167,11 +218,8 @@ class _LocallyLinear(torch.autograd.Function):
     def forward(
         ctx: Any, source: Tensor, target: Tensor, graph: NeighborGraph, gamma: float, relative: bool
     ) -> Tensor:
-        matrix = _gram(source, target, graph)  # (R, K, K)
-        ridge = matrix.new_full((graph.rows, 1), gamma)  # (R, 1)
-        if relative:
-            trace = matrix.diagonal(dim1=1, dim2=2).sum(dim=1, keepdim=True)  # (R, 1)
-            ridge = torch.where(trace > 0, gamma * trace, ridge)
+        matrix = gram(source, target, graph)  # (R, K, K)
+        ridge = _ridge(matrix, gamma, relative=relative)  # (R, 1)
         matrix.diagonal(dim1=1, dim2=2).add_(ridge)
         factor = torch.linalg.cholesky_ex(matrix).L  # (R, K, K)
         solution = _solve(factor, torch.ones_like(ridge).expand(-1, graph.k))  # (R, K): A^-1 1
@@ -205,20 +253,13 @@ class _LocallyLinear(torch.autograd.Function):
         return grad_source, grad_target, None, None, None
 
 
-def _gram(source: Tensor, target: Tensor, graph: NeighborGraph) -> Tensor:
-    """Gram matrices (R, K, K) of the differences between each source and its neighbours.
-
-    From the differences themselves, a block of rows at a time: gathering them from the products
-    f.f - f.n - f.n + n.n would be quicker but cancels, and a nearly singular G turns indefinite.
-    """
-    rows = max(1, _BLOCK_FLOATS // (graph.k * source.shape[1]))
-    matrix = source.new_empty((graph.rows, graph.k, graph.k))
-    for start in range(0, graph.rows, rows):
-        block = slice(start, start + rows)
-        differences = target[graph.indices[block]]  # (r, K, D)
-        differences -= source[block, None]
-        torch.bmm(differences, differences.transpose(1, 2), out=matrix[block])
-    return matrix
+def _ridge(matrix: Tensor, gamma: float, *, relative: bool) -> Tensor:
+    """Gamma (R, 1) of each of (R, K, K) systems."""
+    ridge = matrix.new_full((len(matrix), 1), gamma)  # (R, 1)
+    if not relative:
+        return ridge
+    trace = matrix.diagonal(dim1=1, dim2=2).sum(dim=1, keepdim=True)  # (R, 1)
+    return torch.where(trace > 0, gamma * trace, ridge)
 
 
 def _solve(factor: Tensor, right: Tensor) -> Tensor:

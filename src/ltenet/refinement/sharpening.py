@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from ltenet.errors import LTENetError
-from ltenet.refinement.laplacian import LaplacianBasis, laplacian_basis
+from ltenet.method.laplacian import LaplacianBasis, laplacian_basis
 from ltenet.refinement.pair import Pair
 from ltenet.refinement.threads import side_by_side
 

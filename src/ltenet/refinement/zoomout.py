@@ -20,10 +20,10 @@ import torch
 from torch import Tensor
 
 from ltenet.errors import InputError
+from ltenet.method.laplacian import LaplacianBasis, laplacian_basis
 from ltenet.method.neighbors import BLOCK_ENTRIES, TopK
 from ltenet.method.transforms import locally_linear_weights, simplex_projection
 from ltenet.refinement.judge import map_scores
-from ltenet.refinement.laplacian import LaplacianBasis, laplacian_basis
 from ltenet.refinement.options import Spectral
 from ltenet.refinement.pair import Pair
 from ltenet.refinement.proposal import Problem, Proposal

@@ -377,7 +377,8 @@ def test_two_scans(body: Shape, tmp_path: Path) -> None:
     files = [str(tmp_path / name) for name in ("one.ply", "two.ply")]
     for file in files:
         save(body, file)
-    words = ["paper", "real", "-o", str(tmp_path / "out"), "--shapes", *files]
+    runs = ["--runs", str(tmp_path / "runs")]
+    words = ["paper", "real", "-o", str(tmp_path / "out"), *runs, "--shapes", *files]
     assert main(words) == 0
     result = json.loads((tmp_path / "out" / "real.json").read_text())
     assert [row["map"] for row in result["rows"]] == ["nearest neighbour", "refined"]

@@ -8,6 +8,7 @@ from typing import Any
 
 from ltenet.errors import UsageError
 from ltenet.evaluation.bench.provenance import source_commit
+from ltenet.evaluation.paper.maps import draw_maps, run_maps
 from ltenet.evaluation.paper.output import (
     check_free,
     plot_rows,
@@ -19,10 +20,10 @@ from ltenet.evaluation.paper.plans import PLANS
 from ltenet.evaluation.paper.published import published
 from ltenet.evaluation.paper.rebuilt import draw_rebuilt, run_reconstruction
 from ltenet.evaluation.paper.runner import PaperConfig, Tell, run_plan
-from ltenet.evaluation.paper.scans import draw_scans, run_scans
+from ltenet.evaluation.paper.scans import draw_scans, finished_weights, run_scans
 
 #: All experiments, tables first.
-EXPERIMENTS = (*PLANS, "reconstruction", "real")
+EXPERIMENTS = (*PLANS, "reconstruction", "real", "maps")
 
 
 def run_experiment(
@@ -99,8 +100,12 @@ def run_experiment(
         moments = run_reconstruction(config.budget)
         rows = [made.as_dict() for made in moments]
     elif name == "real":
-        scans = run_scans(shapes, config.data, seed=config.seeds[0])
+        own = finished_weights(config.budget)
+        scans = run_scans(shapes, config.data, seed=config.seeds[0], paper=own)
         rows = scans.rows()
+    elif name == "maps":
+        mapped = run_maps(config, tell=tell)
+        rows = [row for pair in mapped for row in pair.rows()]
     else:
         plan = PLANS[name](config.data if config.published else None)
         note = plan.note
@@ -119,6 +124,8 @@ def run_experiment(
         figures = write_picture(name, draw_rebuilt(moments), folder, force=force)
     elif name == "real":
         figures = write_picture(name, draw_scans(scans), folder, force=force)
+    elif name == "maps":
+        figures = write_picture(name, draw_maps(mapped), folder, force=force)
     elif plan.plot:
         figures, left_out = plot_rows(name, rows, folder, force=force)
     for text in left_out:

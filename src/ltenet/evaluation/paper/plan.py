@@ -50,8 +50,6 @@ SETTINGS: dict[str, Setting] = {
 }
 #: Settings that are trained on generated bodies.
 GENERATED: tuple[What, ...] = ("human", "animal")
-#: Most pairs of a further test; the set of the table is tested whole.
-ALSO_PAIRS = 100
 #: Label of the control: the first weights of the trainings, their BatchNorm statistics settled.
 CONTROL = "untrained, statistics settled"
 
@@ -76,6 +74,8 @@ class Row:
         Linear map between the embeddings, None for none.
     published
         Name of the paper's row beside it, None if there is none.
+    oriented
+        Whether the orientation networks that ship turn each shape upright first.
     """
 
     label: str
@@ -86,6 +86,7 @@ class Row:
     noise: float = 0.0
     linear: LinearMap | None = None
     published: str | None = None
+    oriented: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from ltenet.bodies.body_pairs import What
 from ltenet.data.readers import open_set, set_folder
 from ltenet.errors import MissingError
 from ltenet.evaluation.paper.plan import CONTROL, GENERATED, ExperimentPlan, LinearMap, Row
-from ltenet.evaluation.paper.recipes import Recipe
+from ltenet.evaluation.paper.recipes import OUTLOOK, Recipe
 from ltenet.evaluation.peers.table import PEERS
 from ltenet.method.model import available_weights
 
@@ -94,7 +94,10 @@ def main(data: Path | None) -> ExperimentPlan:
                 rows.append(
                     Row(label=label, setting=what, weights=name, method="ltenet", refine=refine)
                 )
-        rows += _compared(what)[:2]
+        first, second, *_ = _compared(what)
+        turned = replace(first, label="LTENet, turned upright first", published=None)
+        turned = replace(turned, method="ltenet", refine="none", oriented=True)
+        rows += [first, turned, second]
         rows.append(_control(what))
         peers = [name for name in PEERS if name not in ("ltenet", "embedding")]
         rows += [Row(label=name, setting=what, method=name) for name in peers]
@@ -268,6 +271,14 @@ def size(data: Path | None) -> ExperimentPlan:
     return ExperimentPlan(rows=_rows(recipes), samplings=("shared",))
 
 
+def outlook(data: Path | None) -> ExperimentPlan:
+    """Other weights, neighbours and encoders, one training each: no claim to decide."""
+    recipes = {"LTENet": _FULL}
+    for label, (name, change) in OUTLOOK.items():
+        recipes[label] = ablation(name, change, decides=False)
+    return ExperimentPlan(rows=_rows(recipes), samplings=("shared",))
+
+
 def _rows(recipes: dict[str, Recipe]) -> tuple[Row, ...]:
     """Rows of an ablation, which is done on people, and their control."""
     rows = [
@@ -289,6 +300,7 @@ PLANS: dict[str, Callable[[Path | None], ExperimentPlan]] = {
     "neighbors": neighbors,
     "dimension": dimension,
     "size": size,
+    "outlook": outlook,
 }
 
 #: The order in which the rows are trained, by experiment and seed: what verdicts rest on first.
@@ -297,6 +309,7 @@ _ORDER = (
     *((name, seed) for name in ("design", "local-linearity") for seed in (0, 1)),
     ("main", 1),
     *((name, seed) for name in ("neighbors", "sigma", "dimension", "size") for seed in (0, 1)),
+    ("outlook", 0),  # last: runs that wait keep their places
 )
 
 

@@ -28,6 +28,14 @@ SCALES: dict[Literal["main", "ablation"], Scale] = {
 }
 #: Seeds of the trainings behind a comparison: they vary first weights, shapes and samples.
 SEEDS = (0, 1)
+#: What the paper leaves for later, by the label of its row: name of the run, and the setting.
+OUTLOOK: dict[str, tuple[str, str]] = {
+    "MLLE weights": ("mlle", "model.transform.kind=mlle"),
+    "geodesic neighbours (ISOLLE)": ("geodesic", "model.transform.choice=geodesic"),
+    "elastic net, l1 penalty 1": ("elastic", "model.transform.penalty=1.0"),
+    "encoder PointNet": ("pointnet", "model.encoder.kind=pointnet"),
+    "encoder spectral (DiffusionNet-style)": ("spectral", "model.encoder.kind=spectral"),
+}
 #: The validation is a record; the last weights are tested, so that no row is chosen by its error.
 _COMMON = (
     "optim.accumulate=1",

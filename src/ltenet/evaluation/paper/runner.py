@@ -15,10 +15,16 @@ from ltenet.evaluation.bench.benchmarks import open_benchmark
 from ltenet.evaluation.bench.results import TOLERANCE_KEYS, scored_by, summarize
 from ltenet.evaluation.bench.run import BenchConfig, BenchRun, run_bench
 from ltenet.evaluation.paper.linear import run_linear
-from ltenet.evaluation.paper.plan import ALSO_PAIRS, SETTINGS, ExperimentPlan, Row
+from ltenet.evaluation.paper.plan import SETTINGS, ExperimentPlan, Row
 from ltenet.evaluation.paper.published import published
 from ltenet.evaluation.paper.recipes import Recipe
-from ltenet.evaluation.paper.trainings import Budget, Trained, Unfinished, trained
+from ltenet.evaluation.paper.trainings import (
+    Budget,
+    Trained,
+    Unfinished,
+    trained,
+    with_orientation,
+)
 
 #: Figures of a benchmark that a row keeps; the accuracies are kept as a curve besides.
 _KEPT = ("err", "err_percent", "err_dpc", "auc", "coverage", "seconds_per_pair")
@@ -130,6 +136,7 @@ def _head(name: str, row: Row) -> dict[str, Any]:
         "refine": row.refine,
         "noise": row.noise,
         "linear": row.linear,
+        "oriented": row.oriented,
         "published": None if figures is None else figures._asdict(),
     }
 
@@ -175,7 +182,7 @@ def _run_row(
     waiting = _waiting(found)
     if found and not ready:
         return {"missing": f"in training: {'; '.join(waiting)}"}
-    weights = [str(made.weights) for made in ready] if found else [row.weights]
+    weights = [str(_folder(row, made)) for made in ready] if found else [row.weights]
     benchmark = SETTINGS[row.setting].benchmark
     tests: dict[str, Any] = {
         sampling: _tested(row, weights, benchmark, sampling, config) for sampling in plan.samplings
@@ -183,7 +190,7 @@ def _run_row(
     also: dict[str, Any] = {}
     for name in SETTINGS[row.setting].also if plan.also and found else ():
         try:
-            test = _tested(row, weights, name, "shared", config, most=ALSO_PAIRS)
+            test = _tested(row, weights, name, "shared", config)
         except MissingError as error:  # the further sets need not be there
             tell(f"{row.label}: not tested on {name}: {error}")
             continue
@@ -197,17 +204,19 @@ def _run_row(
     }
 
 
+def _folder(row: Row, made: Trained) -> Path:
+    """Weights of a training, with orientation networks where the row asks for them."""
+    return with_orientation(made.weights, like=row.setting) if row.oriented else made.weights
+
+
 def _tested(
     row: Row,
     weights: Sequence[Any],
     benchmark: str,
     sampling: Sampling,
     config: PaperConfig,
-    *,
-    most: int | None = None,
 ) -> dict[str, Any]:
     """Figures of a row on one benchmark, over its trainings."""
-    pairs = config.pairs if most is None else min(most, config.pairs or most)
     tests = []
     for each in weights:
         bench = BenchConfig(
@@ -217,7 +226,7 @@ def _tested(
             model=each,
             refine=row.refine,
             sampling=sampling,
-            pairs=pairs,
+            pairs=config.pairs,
             seeds=config.seeds,
             noise=row.noise,
             cycle=False,

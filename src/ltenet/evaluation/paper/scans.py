@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from ltenet.drawing.rendering import Image, contact_sheet, render
 from ltenet.errors import UsageError
 from ltenet.evaluation.bench.benchmarks import open_benchmark
 from ltenet.evaluation.bench.pictures import position_colors
+from ltenet.evaluation.paper.plans import ltenet
+from ltenet.evaluation.paper.trainings import Budget, Trained, trained
 from ltenet.io import load
 from ltenet.matching.config import MatchConfig
 from ltenet.matching.matcher import Matcher
@@ -22,11 +24,6 @@ from ltenet.shape import Shape
 
 #: Points drawn on each scan, as in the paper.
 POINTS = 1024
-#: Refinements, and their names in the figure.
-_REFINEMENTS: dict[Literal["none", "coherent"], str] = {
-    "none": "nearest neighbour",
-    "coherent": "refined",
-}
 _TILE = 360
 
 
@@ -38,22 +35,22 @@ class Scans(NamedTuple):
     source, target
         Points drawn on each.
     maps
-        From source to target, by refinement.
+        From source to target, by the name of the map.
     back
         The same from target to source.
     """
 
     source: Shape
     target: Shape
-    maps: dict[Literal["none", "coherent"], Correspondence]
-    back: dict[Literal["none", "coherent"], Correspondence]
+    maps: dict[str, Correspondence]
+    back: dict[str, Correspondence]
 
     def rows(self) -> list[dict[str, Any]]:
         """Figures that need no truth."""
         diameter = self.source.diameter
         return [
             {
-                "map": _REFINEMENTS[name],
+                "map": name,
                 "source": self.source.name,
                 "target": self.target.name,
                 "coverage, %": 100 * coverage(found.indices, len(self.target)),
@@ -65,8 +62,16 @@ class Scans(NamedTuple):
         ]
 
 
-def run_scans(files: tuple[Path, ...], data: Path | None, *, seed: int = 0) -> Scans:
-    """Match two scans with the weights that ship.
+def finished_weights(budget: Budget) -> Path | None:
+    """Weights of the paper's recipe for people, if their run is finished; nothing is trained."""
+    made = trained(ltenet("human"), 0, budget._replace(train=False))
+    return made.weights if isinstance(made, Trained) else None
+
+
+def run_scans(
+    files: tuple[Path, ...], data: Path | None, *, seed: int = 0, paper: Path | None = None
+) -> Scans:
+    """Match two scans with the weights that ship, and with the paper's own beside.
 
     Parameters
     ----------
@@ -76,6 +81,9 @@ def run_scans(files: tuple[Path, ...], data: Path | None, *, seed: int = 0) -> S
         Folder of the benchmarks, where no files are given.
     seed
         Of the points that are drawn.
+    paper
+        Folder of weights trained by the paper's recipe; they take shapes as they come, without the
+        orientation step, and their nearest neighbours are not refined.
     """
     if len(files) not in (0, 2):
         raise UsageError(
@@ -85,11 +93,24 @@ def run_scans(files: tuple[Path, ...], data: Path | None, *, seed: int = 0) -> S
     rng = np.random.default_rng(seed)
     source, target = drawn(source, rng), drawn(target, rng)
     maps, back = {}, {}
-    for refine in _REFINEMENTS:
-        matcher = Matcher(MatchConfig(refine=refine, threshold=0.0))
-        maps[refine] = matcher.match(source, target)
-        back[refine] = matcher.match(target, source)
+    for name, options in _ways(paper).items():
+        matcher = Matcher(options)
+        maps[name] = matcher.match(source, target)
+        back[name] = matcher.match(target, source)
     return Scans(source, target, maps, back)
+
+
+def _ways(paper: Path | None) -> dict[str, MatchConfig]:
+    """How the scans are matched, by the name of the map."""
+    ways = {
+        "nearest neighbour": MatchConfig(refine="none", threshold=0.0),
+        "refined": MatchConfig(refine="coherent", threshold=0.0),
+    }
+    if paper is not None:
+        ways["paper's weights, nearest neighbour"] = MatchConfig(
+            model=str(paper), orient="none", refine="none", threshold=0.0
+        )
+    return ways
 
 
 def drawn(shape: Shape, rng: np.random.Generator, count: int = POINTS) -> Shape:
@@ -109,7 +130,7 @@ def draw_scans(scans: Scans) -> Image:
     captions = [f"target {scans.target.name}"]
     for name, found in scans.maps.items():
         tiles.append(_tile(scans.source, colors[found.indices]))
-        captions.append(f"{scans.source.name}, {_REFINEMENTS[name]}")
+        captions.append(f"{scans.source.name}, {name}")
     return contact_sheet(tiles, columns=len(tiles), captions=captions)
 
 

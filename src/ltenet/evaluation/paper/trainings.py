@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,11 +10,12 @@ from typing import Any, NamedTuple
 import torch
 
 from ltenet.data.set_pairs import open_pairs
-from ltenet.errors import InputError, UsageError
+from ltenet.errors import InputError, MissingError, UsageError
 from ltenet.evaluation.bench.provenance import file_hash
 from ltenet.evaluation.paper.recipes import Recipe
 from ltenet.files import atomic_path
-from ltenet.method.model import LTENet
+from ltenet.matching.orientation import FILE as ORIENTATION
+from ltenet.method.model import LTENet, find_weights
 from ltenet.training.checkpoint import read_checkpoint
 from ltenet.training.config import TrainingConfig
 from ltenet.training.loop import train
@@ -150,6 +152,22 @@ def settled_model(folder: Path, config: TrainingConfig, passes: int) -> LTENet:
     model = LTENet.from_pretrained(folder)
     settle(model, open_pairs(config.pairs, config.seed), passes)
     return model
+
+
+def with_orientation(weights: Path, *, like: str) -> Path:
+    """Copy weights beside themselves, with the orientation networks of weights that ship."""
+    networks = find_weights(like) / ORIENTATION
+    if not networks.is_file():
+        raise MissingError(
+            f"got no orientation networks with the weights '{like}', expected {ORIENTATION}; try a "
+            "version of ltenet that ships them"
+        )
+    folder = weights.parent / "oriented"
+    folder.mkdir(exist_ok=True)
+    for source in (networks, weights / "model.safetensors", weights / "config.json"):
+        with atomic_path(folder / source.name, force=True) as temporary:
+            shutil.copyfile(source, temporary)
+    return folder
 
 
 def _settled(run: RunFolder, config: TrainingConfig, budget: Budget) -> Path:

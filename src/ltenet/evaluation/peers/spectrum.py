@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 
 from ltenet.geometry.arrays import FloatArray
-from ltenet.refinement.laplacian import laplacian_basis
+from ltenet.method.laplacian import laplacian_basis
 from ltenet.shape import Shape
 
 

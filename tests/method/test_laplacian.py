@@ -10,7 +10,7 @@ import torch
 import trimesh
 
 from ltenet.errors import InputError
-from ltenet.refinement.laplacian import LaplacianBasis, laplacian_basis
+from ltenet.method.laplacian import LaplacianBasis, laplacian_basis
 
 
 def sphere(subdivisions: int = 3) -> tuple[torch.Tensor, torch.Tensor]:
