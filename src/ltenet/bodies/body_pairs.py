@@ -11,7 +11,7 @@ import numpy as np
 from ltenet.bodies.generated import GeneratedBody, Template
 from ltenet.errors import InputError
 
-What = Literal["human", "animal"]
+What = Literal["human", "animal", "thing"]
 
 
 class BodyGenerator(Protocol):
@@ -55,8 +55,19 @@ def _animals() -> BodyGenerator:
 
 
 @cache
-def own_generator(what: What) -> BodyGenerator:
-    """Return the package's generator of humans or animals, made once per process."""
+def own_generator(what: What, *, held_back: bool = False) -> BodyGenerator:
+    """Return the package's generator of humans, animals or things, made once per process.
+
+    Parameters
+    ----------
+    held_back
+        Whether its templates are those that training never shows; people and animals have one set
+        of templates, and other streams of bodies.
+    """
+    if what == "thing":
+        from ltenet.bodies.things import ThingGenerator
+
+        return ThingGenerator(held_back=held_back)
     return {"human": _Humans, "animal": _animals}[what]()
 
 

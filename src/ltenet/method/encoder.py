@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from ltenet.errors import InputError
 from ltenet.method.batchnorm import folded_affine, total_over_processes, track_statistics
 from ltenet.method.edgeconv import EdgeConv
+from ltenet.method.frameless import INPUTS, FramelessInput, Inputs, input_channels
 from ltenet.method.graph import NeighborGraph, neighbor_graphs
 
 #: Far beyond any use; a damaged configuration must not take all memory.
@@ -42,6 +43,10 @@ class EncoderConfig:
         Negative slope of LeakyReLU.
     momentum
         Share of a new batch in the running statistics of BatchNorm.
+    inputs
+        What the first layer reads of each point: the paper's "coordinates", or what no rotation
+        changes: "invariants", or these with coordinates along "axes" that the network finds
+        itself; see `frameless`.
     """
 
     widths: tuple[int, ...] = (96, 192, 384, 768)
@@ -51,6 +56,7 @@ class EncoderConfig:
     dynamic: bool = False
     slope: float = 0.2
     momentum: float = 0.1
+    inputs: Inputs = "coordinates"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "widths", tuple(self.widths))
@@ -72,6 +78,11 @@ class EncoderConfig:
                 f"{self.neighbors} neighbours, expected at least one layer and positive numbers; "
                 "try leaving them out, for the paper's network"
             )
+        if self.inputs not in INPUTS:
+            raise InputError(
+                f"encoder: got inputs {self.inputs!r}, expected one of {', '.join(INPUTS)}; try "
+                "the paper's coordinates"
+            )
         if not 0 <= self.slope <= 1:
             raise InputError(
                 f"encoder: got a LeakyReLU slope of {self.slope}, expected 0 to 1, where maximum "
@@ -88,7 +99,7 @@ class DGCNN(nn.Module):
     def __init__(self, config: EncoderConfig | None = None) -> None:
         super().__init__()
         self.config = config or EncoderConfig()
-        inputs = (3, *self.config.widths[:-1])
+        inputs = (input_channels(self.config.inputs), *self.config.widths[:-1])
         self.layers = nn.ModuleList(
             EdgeConv(*channels, slope=self.config.slope, momentum=self.config.momentum)
             for channels in zip(inputs, self.config.widths, strict=True)
@@ -96,19 +107,29 @@ class DGCNN(nn.Module):
         self.head = nn.Linear(sum(self.config.widths), self.config.dimension, bias=False)
         self.norm = nn.BatchNorm1d(self.config.dimension, momentum=self.config.momentum)
         self.shared = False
+        # Last, so that the layers of the paper's network begin with the same weights.
+        self.input = (
+            None
+            if self.config.inputs == "coordinates"
+            else FramelessInput(
+                self.config.inputs, slope=self.config.slope, momentum=self.config.momentum
+            )
+        )
 
     def share_statistics(self) -> None:
         """Let BatchNorm see the batches of all processes as one, from now on."""
-        for layer in (self, *self.layers):
-            layer.shared = True
+        for layer in self.modules():
+            if isinstance(layer, (DGCNN, EdgeConv)):
+                layer.shared = True
 
     def forward(
         self, shapes: Tensor | Sequence[Tensor], graphs: Sequence[NeighborGraph] | None = None
     ) -> Tensor | list[Tensor]:
         """Embed a batch of shapes; `graphs` are what `graphs_of` made of them, if known."""
         sizes = [len(points) for points in shapes]
-        features = torch.cat(list(shapes))  # (M, 3), M = sum of the sizes
         graphs = graphs or self.graphs_of(shapes)
+        # (M, 3) coordinates or (M, C), M = sum of the sizes
+        features = torch.cat(list(shapes)) if self.input is None else self.input(shapes, graphs)
         outputs = []
         for depth, layer in enumerate(self.layers):
             if self.config.dynamic and depth > 0:

@@ -26,6 +26,7 @@ GENERATED: dict[str, tuple[What, ...]] = {
     "generated": ("human", "animal"),
     "generated-human": ("human",),
     "generated-animal": ("animal",),
+    "generated-thing": ("thing",),
 }
 
 #: Pairs that published figures are over.
@@ -47,7 +48,7 @@ class GeneratedBenchmark(ShapeSet):
         self.name = name
         self._kinds: list[tuple[What, str, str]] = []
         for what in GENERATED[name]:
-            generator = own_generator(what)
+            generator = own_generator(what, held_back=True)
             kinds = [(what, t, kind) for t in generator.templates for kind in generator.species(t)]
             self._kinds += [kinds[pair % len(kinds)] for pair in range(_GENERATED_PAIRS)]
         count = len(self._kinds)
@@ -60,7 +61,7 @@ class GeneratedBenchmark(ShapeSet):
         what, template, _ = self._kinds[checked_index(self, index) // 2]
         return Shape(
             points=self._body(index).vertices.astype(np.float64),
-            faces=own_generator(what).templates[template].faces.astype(np.int64),
+            faces=own_generator(what, held_back=True).templates[template].faces.astype(np.int64),
             name=self.names[index],
         )
 
@@ -72,11 +73,12 @@ class GeneratedBenchmark(ShapeSet):
     def mirror(self, index: int) -> NDArray[np.int32]:
         """(V,) left/right partner of each vertex of a shape."""
         what, template, _ = self._kinds[checked_index(self, index) // 2]
-        return own_generator(what).templates[template].mirror
+        return own_generator(what, held_back=True).templates[template].mirror
 
     def _body(self, index: int) -> GeneratedBody:
         what, template, category = self._kinds[index // 2]
-        return own_generator(what).draw(_STREAM, index, template=template, category=category)
+        generator = own_generator(what, held_back=True)
+        return generator.draw(_STREAM, index, template=template, category=category)
 
 
 def open_benchmark(name: str, data: Path | None = None) -> ShapeSet:
@@ -86,7 +88,8 @@ def open_benchmark(name: str, data: Path | None = None) -> ShapeSet:
     ----------
     name
         A public set ("shrec19", "faust_r", "tosca", ...), "generated", "generated-human",
-        "generated-animal", or a folder or manifest of your own with known correspondences.
+        "generated-animal", "generated-thing", or a folder or manifest of your own with known
+        correspondences.
     data
         Folder of the public sets: it holds the archive or a subfolder of the set, or it is that
         subfolder.
