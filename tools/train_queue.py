@@ -87,7 +87,7 @@ PAPER = tuple(paper_run(planned) for planned in planned_runs())
 MAIN, ABLATIONS = PAPER[:4], PAPER[4:]
 
 #: Weights for shapes of any class, and the trained baselines.
-OTHERS: tuple[Run, ...] = ()
+OTHERS: tuple[Run, ...] = (Run("any", "any", _steps(8000, warmup=200)),)
 
 QUEUE: tuple[Run, ...] = (
     Run(

@@ -24,8 +24,10 @@ Inputs = Literal["coordinates", "invariants", "axes"]
 INPUTS: tuple[Inputs, ...] = ("coordinates", "invariants", "axes")
 _MEASURES = 1 + 5 * len(SCALES)
 _WIDTHS, _HIDDEN, _AXES = (64, 96), 128, 6
-#: Weights of about one give axes of about one: the mean distance from the centre is below 0.5.
+#: Root-mean-square extent along an axis of a shape with the canonical radius of 0.5.
 _EXTENT = 0.3
+#: Length of an axis at which it fades, relative to one whose weights are coordinates along it.
+_FAINT = 0.1
 
 
 def input_channels(inputs: Inputs) -> int:
@@ -40,6 +42,12 @@ def scaled_invariants(points: Tensor) -> Tensor:
     widths = [(min(scale, len(points)) / len(points)) ** 0.5 for scale in SCALES]
     sizes = [1.0, *(width for width in widths for _ in range(5))]  # 16
     return measures / measures.new_tensor(sizes)  # (N, 16)
+
+
+def standardized(weights: Tensor) -> Tensor:
+    """(N, A) weights with mean 0 and variance 1 over the points, for each axis."""
+    centred = weights - weights.mean(dim=0)  # (N, A)
+    return centred / (centred.square().mean(dim=0) + 1e-8).sqrt()
 
 
 class Axes(nn.Module):
@@ -81,9 +89,11 @@ class Axes(nn.Module):
         for points, own in zip(shapes, local.split(sizes), strict=True):
             pooled = torch.cat([own.amax(dim=0), own.mean(dim=0)])  # (2 H,)
             hidden = F.leaky_relu(own + self.whole(pooled), self.slope)  # (N, H)
-            weights = self.weigh(hidden)  # (N, A)
+            weights = standardized(self.weigh(hidden))  # (N, A)
             centred = points - points.mean(dim=0)  # (N, 3)
             axes = weights.T @ centred / (_EXTENT * len(points))  # (A, 3)
+            # Of unit length, but for axes that a symmetric shape cannot have: they fade.
+            axes = axes / (axes.square().sum(dim=1, keepdim=True) + _FAINT**2).sqrt()  # (A, 3)
             across = torch.linalg.cross(axes, axes.roll(1, dims=0))  # (A, 3)
             coordinates.append(centred @ torch.cat([axes, across]).T)  # (N, 2 A)
         return torch.cat(coordinates)
