@@ -10,12 +10,12 @@ from scipy.sparse import csgraph
 
 from ltenet.bodies.body_pairs import draw_two_bodies, own_generator
 from ltenet.bodies.thing_fields import bone_distances, field
+from ltenet.bodies.thing_growth import draw_skeleton
 from ltenet.bodies.thing_skeletons import (
     SYMMETRIES,
     Bore,
     Ring,
     Skeleton,
-    draw_skeleton,
     keeps_clear,
 )
 from ltenet.bodies.thing_templates import make_thing, thing_symmetry

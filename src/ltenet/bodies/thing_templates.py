@@ -19,7 +19,8 @@ from scipy.spatial import cKDTree
 from ltenet.bodies.bones import Floats, Rig, generations, make_build
 from ltenet.bodies.generated import Template, part_sizes
 from ltenet.bodies.thing_fields import bone_distances, field
-from ltenet.bodies.thing_skeletons import Skeleton, Symmetry, draw_skeleton, draw_symmetry
+from ltenet.bodies.thing_growth import draw_skeleton, draw_symmetry
+from ltenet.bodies.thing_skeletons import Skeleton, Symmetry
 from ltenet.errors import InputError
 from ltenet.geometry.arrays import IntArray
 from ltenet.geometry.normals import vertex_normals

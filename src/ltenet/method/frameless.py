@@ -22,9 +22,7 @@ from ltenet.method.invariants import SCALES, invariants
 
 Inputs = Literal["coordinates", "invariants", "axes"]
 INPUTS: tuple[Inputs, ...] = ("coordinates", "invariants", "axes")
-#: Radii of the balls around a point in which points are counted, for shapes with radius 0.5.
-_BALLS = (0.1, 0.2, 0.35, 0.5, 0.7, 1.0)
-_MEASURES = 1 + 5 * len(SCALES) + len(_BALLS)
+_MEASURES = 1 + 5 * len(SCALES)
 _WIDTHS, _HIDDEN, _AXES = (64, 96), 128, 6
 #: Root-mean-square extent along an axis of a shape with the canonical radius of 0.5.
 _EXTENT = 0.3
@@ -38,19 +36,12 @@ def input_channels(inputs: Inputs) -> int:
 
 
 def scaled_invariants(points: Tensor) -> Tensor:
-    """(N, C) measures of (N, 3) points.
-
-    First their `invariants`, those of a neighbourhood relative to its size; then the share of all
-    points in balls around each, which says where on the whole shape it lies and hardly depends on
-    the sample.
-    """
+    """(N, 16) `invariants` of (N, 3) points, those of a neighbourhood relative to its size."""
     measures = invariants(points)  # (N, 16)
     # A neighbourhood of s among N points is about sqrt(s / N) wide, whatever the density.
     widths = [(min(scale, len(points)) / len(points)) ** 0.5 for scale in SCALES]
     sizes = [1.0, *(width for width in widths for _ in range(5))]  # 16
-    apart = torch.cdist(points, points)  # (N, N)
-    shares = [(apart < radius).to(points.dtype).mean(dim=1) for radius in _BALLS]  # (N,) each
-    return torch.cat([measures / measures.new_tensor(sizes), torch.stack(shares, dim=1)], dim=1)
+    return measures / measures.new_tensor(sizes)  # (N, 16)
 
 
 def standardized(weights: Tensor) -> Tensor:
@@ -84,7 +75,7 @@ class Axes(nn.Module):
         shapes
             (N_s, 3) points each.
         measures
-            (M, C) of all points, M the sum of the sizes.
+            (M, 16) of all points, M the sum of the sizes.
         graphs
             Near and wide neighbours of all points.
         """
@@ -117,7 +108,7 @@ class FramelessInput(nn.Module):
 
     def forward(self, shapes: Sequence[Tensor], graphs: Sequence[NeighborGraph]) -> Tensor:
         """(M, C) input of all points of a batch of (N_s, 3) shapes."""
-        measures = torch.cat([scaled_invariants(points) for points in shapes])  # (M, C)
+        measures = torch.cat([scaled_invariants(points) for points in shapes])  # (M, 16)
         if self.axes is None:
             return measures
         return torch.cat([measures, self.axes(shapes, measures, graphs)], dim=1)
