@@ -175,6 +175,7 @@ def test_training_and_validation_have_no_template_in_common(generator):
     held_back = own_generator("thing", held_back=True)
     assert not set(generator.templates) & set(held_back.templates)
     assert own_generator("thing", held_back=True) is held_back
+    assert own_generator("animal", held_back=True) is own_generator("animal")
     names = set(held_back.templates)
     config = PairConfig(what="thing", points=(64, 64))
     for index in range(2):

@@ -54,7 +54,6 @@ def _animals() -> BodyGenerator:
     return AnimalGenerator()
 
 
-@cache
 def own_generator(what: What, *, held_back: bool = False) -> BodyGenerator:
     """Return the package's generator of humans, animals or things, made once per process.
 
@@ -64,6 +63,11 @@ def own_generator(what: What, *, held_back: bool = False) -> BodyGenerator:
         Whether its templates are those that training never shows; people and animals have one set
         of templates, and other streams of bodies.
     """
+    return _made(what, held_back and what == "thing")
+
+
+@cache
+def _made(what: What, held_back: bool) -> BodyGenerator:
     if what == "thing":
         from ltenet.bodies.things import ThingGenerator
 
