@@ -1,4 +1,4 @@
-"""What sharpening gains on generated meshes with triangulations of their own.
+"""Body sharpening gains on generated meshes with triangulations of their own.
 
     python -m benchmarks.sharpening --json
 
@@ -18,8 +18,7 @@ import numpy as np
 import torch
 from scipy.spatial.transform import Rotation
 
-from ltenet.bodies.body_pairs import What
-from ltenet.data.generated_meshes import GeneratedMeshes
+from ltenet.data.generated_meshes import Body, GeneratedMeshes
 from ltenet.evaluation.bench.mesh_scoring import edge_distances
 from ltenet.geometry.arrays import FloatArray
 from ltenet.matching.config import MatchConfig
@@ -30,14 +29,14 @@ from ltenet.shape import Shape
 
 #: Seed of the bodies: odd, as validation is.
 STREAM = 53
-KINDS: tuple[What, ...] = ("human", "animal")
+KINDS: tuple[Body, ...] = ("human", "animal")
 
 
 def errors(shapes: GeneratedMeshes, matcher: Matcher, pair: int) -> list[float]:
     """Mean error of one pair without and with sharpening."""
     source, target = (int(index) for index in shapes.pairs[pair])
     meshes = [_turned(shapes.shape(index), index) for index in (source, target)]
-    best = matcher.choose(*(matcher.prepare(mesh) for mesh in meshes))
+    best = matcher.choose(matcher.prepare(meshes[0]), matcher.prepare(meshes[1]))
     listed = shapes.listed(source, target)
     faces = meshes[1].faces
     assert faces is not None
@@ -57,7 +56,7 @@ def _turned(shape: Shape, index: int) -> Shape:
     return Shape(shape.points @ turn.T, shape.faces, name=shape.name)
 
 
-def measure(what: What, pairs: int) -> dict[str, Any]:
+def measure(what: Body, pairs: int) -> dict[str, Any]:
     """Figures of both kinds of pairs of one generator."""
     shapes = GeneratedMeshes(f"{what} meshes", (what,), STREAM)
     matcher = Matcher(MatchConfig(model=what, threshold=0.0))

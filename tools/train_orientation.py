@@ -32,8 +32,9 @@ from ltenet.data.loading import load_batches
 from ltenet.data.training_pairs import PairConfig, TrainingPairs
 from ltenet.files import atomic_path
 from ltenet.geometry.arrays import FloatArray
-from ltenet.matching.frame_networks import KINDS, invariants
+from ltenet.matching.frame_networks import KINDS
 from ltenet.matching.orientation import Orienter, evened
+from ltenet.method.invariants import invariants
 
 GOAL = torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])  # up and front
 RATE, WARMUP, DECAY, CLIP, PAIRS = 2e-3, 50, 1e-4, 1.0, 8

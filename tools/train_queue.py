@@ -92,7 +92,7 @@ OUTLOOK = tuple(
 MAIN, ABLATIONS = PAPER[:4], tuple(run for run in PAPER[4:] if run not in OUTLOOK)
 
 #: Weights for shapes of any class, and the trained baselines.
-OTHERS: tuple[Run, ...] = ()
+OTHERS: tuple[Run, ...] = (Run("any", "any", _steps(8000, warmup=200)),)
 
 QUEUE: tuple[Run, ...] = (
     Run(

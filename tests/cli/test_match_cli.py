@@ -41,8 +41,9 @@ def call(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: Any) ->
     for name in ("a.ply", "b.ply"):
         io.save(Shape(rng.normal(size=(60, 3))), tmp_path / name)
 
-    def matched(self: Any, source: Shape, target: Shape) -> Correspondence:
-        details = {"model": "human", "energy": 0.5, "calibrated": True}
+    def matched(self: Any, source: Shape, target: Shape, *, pairs: Any = None) -> Correspondence:
+        details: dict[str, Any] = {"model": "human", "energy": 0.5, "calibrated": True}
+        details |= {"given": [] if pairs is None else np.stack(pairs).tolist()}
         details |= {"orientation_reversed": True, "outliers": [3, 0]}
         self.seconds = {"embed": 1.0}
         indices = np.where(np.arange(60) < 48, np.arange(60) // 2, -1)
@@ -96,6 +97,18 @@ def test_the_first_line_is_what_the_map_is_worth(call: Call, tmp_path: Path) -> 
     report = (tmp_path / "map.html").read_text(encoding="utf-8")
     for name in ("verdict", "mean probability", "weights", "matched", "coverage", "doubts"):
         assert f'"name": "{name}"' in report or f'"name":"{name}"' in report
+
+
+def test_known_pairs_come_from_a_file(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "known.csv").write_text("source,target\n3,7\n40,1\n", encoding="utf-8")
+    run = call("--pairs", "known.csv", "-o", "map.npz")
+    assert run.code == 0, run.err
+    assert Correspondence.load(tmp_path / "map.npz").details["given"] == [[3, 40], [7, 1]]
+    (tmp_path / "known.csv").write_text("3,99\n", encoding="utf-8")
+    run = call("--pairs", "known.csv", "-o", "other.npz")
+    assert run.code == 3
+    assert "target points 99 to 99, expected 0 to 59" in run.err
+    assert not (tmp_path / "other.npz").exists()
 
 
 def test_a_map_that_is_not_saved_says_so(call: Call) -> None:

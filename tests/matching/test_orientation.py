@@ -11,8 +11,9 @@ from scipy.spatial.transform import Rotation
 from ltenet.bodies.body_frame import upright_rotation
 from ltenet.bodies.body_pairs import own_generator
 from ltenet.errors import InputError
-from ltenet.matching.frame_networks import KINDS, POINTS, Finder, Verdict, invariants, rotation_from
+from ltenet.matching.frame_networks import KINDS, POINTS, Finder, Verdict, rotation_from
 from ltenet.matching.orientation import FILE, Orienter, evened
+from ltenet.method.invariants import invariants
 from ltenet.method.model import find_weights
 
 

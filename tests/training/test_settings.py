@@ -17,7 +17,8 @@ from ltenet.training.settings import (
 )
 
 PRESETS = {
-    "adapt", "animal", "animal-unsupervised", "dpc", "human", "human-unsupervised", "paper", "tiny",
+    "adapt", "animal", "animal-unsupervised", "any", "dpc", "human", "human-unsupervised", "paper",
+    "tiny",
 }  # fmt: skip
 
 
@@ -86,7 +87,9 @@ def test_paper_and_baseline_differ_in_the_method_alone() -> None:
     assert (others.alpha, others.smoothness_neighbors) == (8, 10)
 
 
-@pytest.mark.parametrize("name", ["human", "animal", "human-unsupervised", "animal-unsupervised"])
+@pytest.mark.parametrize(
+    "name", ["any", "human", "animal", "human-unsupervised", "animal-unsupervised"]
+)
 def test_our_presets_train_for_independent_samples(name: str) -> None:
     config = load_config(name)
     assert config.pairs.sampling in ("independent", "mixed")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltenet.bodies.animal_proportions import derive_builds
-from ltenet.bodies.bones import Rig, make_build
+from ltenet.bodies.bones import Rig, generations, make_build
 from ltenet.bodies.generated import Template, part_sizes
 
 
@@ -42,7 +42,7 @@ def load_rig(name: str) -> Rig:
         str(species): make_build(rest[k], heads[k], tails[k], weights)
         for k, species in enumerate(arrays["species"])
     }
-    return derive_builds(Rig(template, bones, parents, _generations(parents), weights, builds))
+    return derive_builds(Rig(template, bones, parents, generations(parents), weights, builds))
 
 
 # Regions that a scan may be limited to, by the bones they own; a star stands for either side.
@@ -73,14 +73,6 @@ def _regions(bones: tuple[str, ...], weights: NDArray[np.float32]) -> dict[str, 
             if members:
                 regions[name.replace("*", f".{side[1:].upper()}")] = np.isin(owner, members)  # (V,)
     return regions
-
-
-def _generations(parents: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
-    """Bones by depth, the root left out."""
-    depth = np.zeros(len(parents), dtype=np.int64)
-    for bone, parent in enumerate(parents[1:], start=1):
-        depth[bone] = depth[parent] + 1
-    return tuple(np.flatnonzero(depth == k) for k in range(1, int(depth.max()) + 1))
 
 
 _DISTAL = ("shank", "hock", "hpaw", "forearm", "cannon", "fpaw", "foot", "toes")

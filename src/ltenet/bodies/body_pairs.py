@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Literal, Protocol
+from typing import Literal, Protocol, cast
 
 import numpy as np
 
 from ltenet.bodies.generated import GeneratedBody, Template
 from ltenet.errors import InputError
 
-What = Literal["human", "animal"]
+What = Literal["human", "animal", "thing"]
 
 
 class BodyGenerator(Protocol):
@@ -23,6 +23,15 @@ class BodyGenerator(Protocol):
 
     def species(self, template: str) -> tuple[str, ...]:
         """Categories that one template can take."""
+
+    def draw(
+        self, seed: int, index: int, *, template: str | None = None, category: str | None = None
+    ) -> GeneratedBody:
+        """Body number `index` of the stream `seed`."""
+
+
+class IndividualGenerator(BodyGenerator, Protocol):
+    """A generator that can draw one individual in several poses."""
 
     def draw(
         self,
@@ -66,9 +75,29 @@ def _animals() -> BodyGenerator:
     return AnimalGenerator()
 
 
+def own_generator(what: What, *, held_back: bool = False) -> BodyGenerator:
+    """Return the package's generator of humans, animals or things, made once per process.
+
+    Parameters
+    ----------
+    held_back
+        Whether its templates are those that training never shows; people and animals have one set
+        of templates, and other streams of bodies.
+    """
+    return _made(what, held_back and what == "thing")
+
+
+def individual_generator(what: Literal["human", "animal"]) -> IndividualGenerator:
+    """Return the package's generator of humans or animals."""
+    return cast(IndividualGenerator, own_generator(what))
+
+
 @cache
-def own_generator(what: What) -> BodyGenerator:
-    """Return the package's generator of humans or animals, made once per process."""
+def _made(what: What, held_back: bool) -> BodyGenerator:
+    if what == "thing":
+        from ltenet.bodies.things import ThingGenerator
+
+        return ThingGenerator(held_back=held_back)
     return {"human": _Humans, "animal": _animals}[what]()
 
 

@@ -111,6 +111,14 @@ class Placement(NamedTuple):
     tails: Floats
 
 
+def generations(parents: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+    """Bones by depth, the root left out, from the (J,) parents of each."""
+    depth = np.zeros(len(parents), dtype=np.int64)
+    for bone, parent in enumerate(parents[1:], start=1):
+        depth[bone] = depth[parent] + 1
+    return tuple(np.flatnonzero(depth == k) for k in range(1, int(depth.max()) + 1))
+
+
 def axis_coordinates(points: Floats, heads: Floats, tails: Floats) -> Floats:
     """Clamped axis coordinate s of every point on every bone.
 

@@ -31,7 +31,7 @@ class Bench(Command):
 
     benchmark: tyro.conf.Positional[Annotated[str, tyro.conf.arg(metavar="BENCHMARK")]]
     """shrec19, faust, tosca, faust_r, shrec07, ... (docs/evaluation.md has all), generated,
-    generated-human, generated-animal, or a folder or manifest of your own."""
+    generated-human, generated-animal, generated-thing, or a folder or manifest of your own."""
     data: OptionalPath = None
     """Folder of the benchmarks; LTENET_DATA by default."""
     method: Annotated[str, tyro.conf.arg(metavar="NAME")] = "ltenet"

@@ -25,6 +25,7 @@ from ltenet.cli.sources import (
 from ltenet.errors import UsageError
 
 if TYPE_CHECKING:
+    from ltenet.bodies.body_pairs import BodyGenerator
     from ltenet.data.shapeset import ShapeSet
 
 Output = Annotated[Path, tyro.conf.arg(aliases=("-o",), metavar="PATH")]
@@ -43,8 +44,11 @@ class List(Command):
         from ltenet.data.readers import READERS
 
         templates: list[dict[str, Any]] = []
-        for what in ("human", "animal"):
+        for what in GENERATORS:
             generator = own_generator(what)
+            if what == "thing":
+                templates.append(_things(generator))
+                continue
             templates += [
                 {
                     "generator": what,
@@ -69,7 +73,12 @@ class List(Command):
         ]
         text = table(
             [
-                (t["generator"], t["template"], t["vertices"], t["faces"], ", ".join(t["species"]))
+                (
+                    t["generator"],
+                    t["template"],
+                    *("-" if t[key] is None else t[key] for key in ("vertices", "faces")),
+                    ", ".join(t["species"]),
+                )
                 for t in templates
             ],
             header=("generator", "template", "vertices", "faces", "species"),
@@ -97,7 +106,7 @@ class Make(Command):
     options give the same bytes.
     """
 
-    what: tyro.conf.Positional[Literal["human", "animal"]]
+    what: tyro.conf.Positional[Literal["human", "animal", "thing"]]
     """Which generator."""
     output: Output
     """Folder to write to; it is made if it is not there."""
@@ -154,7 +163,7 @@ class _OfSet(Command):
     """What `sheet` and `info` have in common: a set, and which of its shapes."""
 
     what: tyro.conf.Positional[Annotated[str, tyro.conf.arg(metavar="SET")]]
-    """human, animal, a benchmark (see `ltenet data list`), or a folder of your own."""
+    """human, animal, thing, a benchmark (see `ltenet data list`), or a folder of your own."""
     seed: int = 0
     """Which shapes, and which points on them."""
     template: OptionalName = None
@@ -271,6 +280,19 @@ class Data:
 
 
 COMMAND = Data
+
+
+def _things(generator: BodyGenerator) -> dict[str, Any]:
+    """One line for all templates of things, which are built on demand."""
+    names = list(generator.templates)
+    kinds = {kind for name in names for kind in generator.species(name) if name.startswith("thing")}
+    return {
+        "generator": "thing",
+        "template": f"{names[0]} and {len(names) - 1} others",
+        "vertices": None,
+        "faces": None,
+        "species": sorted(kinds),
+    }
 
 
 def _caption(shapes: ShapeSet, index: int) -> str:

@@ -32,6 +32,7 @@ class Match(Command):
       ltenet match scan.ply template.obj -o map.npz
       ltenet match cat.off horse.off -o map.npz --model animal --report map.html
       ltenet match left.ply right.ply -o map.txt --png map.png --points 1024
+      ltenet match left.ply right.ply -o map.npz --pairs known.csv
     """
 
     source: SourcePath
@@ -49,6 +50,10 @@ class Match(Command):
     """What the numbers in a text file count from; by default as the suffix says."""
     threads: Threads = None
     """Threads for the network; all cores by default."""
+    pairs: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="PATH [PATH]")] = ()
+    """Partners that you know, 1 to 50: they steer the match and are met. A table with two columns,
+    numbers of points from 0, or six, positions on SOURCE and TARGET; or two files of landmarks,
+    those of SOURCE first, in which partners have equal names."""
     force: bool = False
     """Replace files that exist."""
     matching: MatchConfig = field(default_factory=MatchConfig)
@@ -57,6 +62,7 @@ class Match(Command):
         """Load, match, write."""
         self._check()
         from ltenet.io import load
+        from ltenet.matching.known_pairs import read_known_pairs
         from ltenet.matching.matcher import Matcher
 
         if self.threads is not None:
@@ -64,9 +70,10 @@ class Match(Command):
 
             torch.set_num_threads(self.threads)
         source, target = load(self.source), load(self.target)
+        pairs = read_known_pairs(self.pairs, source, target) if self.pairs else None
         with stages("embed") as progress:
             matcher = Matcher(self.matching, progress=progress)
-            correspondence = matcher.match(source, target)
+            correspondence = matcher.match(source, target, pairs=pairs)
             progress("write", 0.0)
             if self.output is not None:
                 correspondence.save(self.output, index_base=self.index_base, force=self.force)

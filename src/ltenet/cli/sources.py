@@ -11,10 +11,11 @@ from ltenet.cli.progress import progress
 from ltenet.errors import LTENetError, MissingError, UsageError
 
 if TYPE_CHECKING:
+    from ltenet.bodies.body_pairs import What
     from ltenet.data.generated_set import GeneratedSet
     from ltenet.data.shapeset import ShapeSet
 
-GENERATORS = ("human", "animal")
+GENERATORS: tuple[What, ...] = ("human", "animal", "thing")
 
 #: Environment variable with the folder of the benchmarks.
 DATA_VARIABLE = "LTENET_DATA"
@@ -70,7 +71,7 @@ def generated(
     from ltenet.data.generated_set import GeneratedSet
 
     return GeneratedSet(
-        "human" if what == "human" else "animal",
+        next(name for name in GENERATORS if name == what),
         count,
         seed=seed,
         first=first,

@@ -8,11 +8,11 @@ whose region it lies.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ltenet.bodies.body_pairs import What, body_kinds, own_generator
+from ltenet.bodies.body_pairs import body_kinds, individual_generator
 from ltenet.bodies.generated import Template
 from ltenet.data.mesh_set import ListedSet
 from ltenet.data.readers.common import checked_index
@@ -22,6 +22,8 @@ from ltenet.geometry.farthest_points import farthest_point_sample
 from ltenet.geometry.subdivision import Subdivision, subdivide
 from ltenet.geometry.surface_graph import mesh_graph, region_faces, voronoi_regions
 from ltenet.shape import Shape
+
+Body = Literal["human", "animal"]
 
 #: Vertices of a mesh, individuals of each generator, and halvings of the template's edges, among
 #: whose ends the vertices are chosen.
@@ -63,12 +65,12 @@ class GeneratedMeshes(ListedSet):
     """
 
     def __init__(
-        self, name: str, what: tuple[What, ...], stream: int, *, vertices: int = VERTICES
+        self, name: str, what: tuple[Body, ...], stream: int, *, vertices: int = VERTICES
     ) -> None:
         self.name, self._stream, self._vertices = name, stream, vertices
-        self._kinds: list[tuple[What, str, str]] = []  # one for each individual
+        self._kinds: list[tuple[Body, str, str]] = []  # one for each individual
         for one in what:
-            kinds = body_kinds(own_generator(one))
+            kinds = body_kinds(individual_generator(one))
             self._kinds += [(one, *kinds[i // 2 % len(kinds)]) for i in range(INDIVIDUALS)]
         count = 2 * len(self._kinds)
         self.categories = tuple(self._kinds[i // 2][2] for i in range(count))
@@ -92,7 +94,7 @@ class GeneratedMeshes(ListedSet):
 
     def _template(self, index: int) -> Template:
         what, template, _ = self._kinds[index // 2]
-        return own_generator(what).templates[template]
+        return individual_generator(what).templates[template]
 
     def _mesh(self, index: int) -> _Remesh:
         what, template, category = self._kinds[checked_index(self, index) // 2]
@@ -101,9 +103,9 @@ class GeneratedMeshes(ListedSet):
 
 @lru_cache(maxsize=8)
 def _remeshed(
-    stream: int, index: int, what: What, template: str, category: str, vertices: int
+    stream: int, index: int, what: Body, template: str, category: str, vertices: int
 ) -> _Remesh:
-    generator = own_generator(what)
+    generator = individual_generator(what)
     body = generator.draw(
         stream, index, template=template, category=category, individual=index // 2
     )
@@ -117,7 +119,7 @@ def _remeshed(
 
 
 @lru_cache(maxsize=8)
-def _subdivided(what: What, template: str) -> Subdivision:
+def _subdivided(what: Body, template: str) -> Subdivision:
     """Halve the edges of a template, whose faces all its bodies share."""
-    found = own_generator(what).templates[template]
+    found = individual_generator(what).templates[template]
     return subdivide(found.faces.astype(np.int64), len(found.mirror), levels=_LEVELS)

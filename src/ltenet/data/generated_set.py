@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,7 +31,7 @@ class GeneratedSet(ShapeSet):
     Parameters
     ----------
     what
-        "human" or "animal".
+        "human", "animal" or "thing".
     count
         How many, at least 1.
     seed
@@ -64,7 +64,7 @@ class GeneratedSet(ShapeSet):
     ) -> None:
         _check_numbers(count=count, seed=seed, first=first)
         generator = own_generator(what)
-        self.templates: dict[str, Template] = dict(generator.templates)
+        self.templates: Mapping[str, Template] = generator.templates
         species = {name: generator.species(name) for name in self.templates}
         _check_choice(what, species, template, category)
         self.bodies: tuple[GeneratedBody, ...] = tuple(

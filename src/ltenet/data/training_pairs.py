@@ -30,7 +30,7 @@ BoolArray = NDArray[np.bool_]
 Float32Array = NDArray[np.float32]
 
 #: Values of `what` that stand for generated bodies.
-GENERATORS: dict[str, What] = {"human": "human", "animal": "animal"}
+GENERATORS: dict[str, What] = {"human": "human", "animal": "animal", "thing": "thing"}
 _SPLITS: dict[str, int] = {"train": 0, "validation": 1}
 # Each decision has its own random stream, so that changing one option leaves the others alone.
 # From 1: numpy pads short seeds with zeros, and the generators seed with two numbers.
@@ -44,8 +44,8 @@ class PairConfig:
     Attributes
     ----------
     what
-        "human" or "animal" for generated bodies, or the name of a set in `READERS` ("folder" for
-        shapes of your own), which `data` holds; see `ltenet.data.set_pairs`.
+        "human", "animal" or "thing" for generated bodies, or the name of a set in `READERS`
+        ("folder" for shapes of your own), which `data` holds; see `ltenet.data.set_pairs`.
     data
         Folder of that set.
     sampling
@@ -293,7 +293,8 @@ class TrainingPairs:
     def _generator(self) -> BodyGenerator:
         if self._given_generator is not None:
             return self._given_generator
-        return own_generator(GENERATORS[self.config.what])
+        held_back = self.split == "validation"
+        return own_generator(GENERATORS[self.config.what], held_back=held_back)
 
 
 def check_stream(seed: int, split: str) -> None:

@@ -24,6 +24,7 @@ from ltenet.matching.config import Orient
 from ltenet.matching.frame_networks import KINDS
 from ltenet.matching.networks import Networks
 from ltenet.matching.preparation import Prepared, yaw_only
+from ltenet.matching.steering import MISSED, Steering
 from ltenet.refinement.embedded_shape import EmbeddedShape
 from ltenet.refinement.judge import map_scores
 from ltenet.refinement.methods import refine_pair
@@ -64,7 +65,9 @@ class Way(NamedTuple):
     partners
         (n,) target points of the first part of the source, by nearest features.
     cost
-        Energy of that map, and more for being improbable.
+        Energy of that map, and more for being improbable or for missing known pairs.
+    missed
+        What it costs for missing known pairs.
     """
 
     networks: Networks
@@ -73,6 +76,7 @@ class Way(NamedTuple):
     prior: float
     partners: Tensor
     cost: float
+    missed: float = 0.0
 
 
 class Candidate(NamedTuple):
@@ -109,6 +113,7 @@ def ranked_candidates(
     orient: Orient,
     refine: Method,
     tell: Tell = silent,
+    steering: Steering | None = None,
 ) -> list[Candidate]:
     """Find the weights and orientations that may be right, the most probable first; refine them.
 
@@ -128,17 +133,19 @@ def ranked_candidates(
         How the map is refined.
     tell
         Told how far the work is.
+    steering
+        Pairs that are known beforehand.
     """
     possible = [
         way
         for group in zip(networks, sources, targets, strict=True)
-        for way in _orientations(*group)
+        for way in _steered(_orientations(*group), steering, orient)
         if way[-1] > LEAST_PRIOR or len(networks) == 1
     ] or [next(_orientations(networks[0], sources[0], targets[0]))]
     _embed((one for way in possible for one in way[1:3]), lambda one: one.first_part)
-    ways = side_by_side(*(partial(_first_look, *way) for way in possible))
+    ways = side_by_side(*(partial(_first_look, *way, steering) for way in possible))
     tell(_LOOKED)
-    ways += _agreeing(min(ways, key=lambda way: way.cost), orient)
+    ways += _agreeing(min(ways, key=lambda way: way.cost), orient, steering)
     ways.sort(key=lambda way: way.cost)
     close = [way for way in ways if way.cost <= ways[0].cost + CLOSE]
     tried = ways[:1] if refine == "none" else _distinct(close)
@@ -146,7 +153,7 @@ def ranked_candidates(
     shares = [0.0] * len(tried)
     found = side_by_side(
         *(
-            partial(_refined, way, refine, _share_of(tell, number, shares))
+            partial(_refined, way, refine, _share_of(tell, number, shares), steering)
             for number, way in enumerate(tried)
         )
     )
@@ -171,6 +178,31 @@ def _orientations(
             yield networks, one, other, max(sum(opinions), LEAST_PRIOR)
 
 
+def _steered(
+    ways: Iterable[tuple[Networks, Prepared, Prepared, float]],
+    steering: Steering | None,
+    orient: Orient,
+) -> Iterator[tuple[Networks, Prepared, Prepared, float]]:
+    """Turn either shape of each way as the known pairs say, where they do."""
+    seen: set[int] = set()
+    for networks, source, target, prior in ways:
+        turn = None
+        if steering is not None and orient != "none":
+            turn = steering.turn(source, target)
+        if turn is None:
+            yield networks, source, target, prior
+            continue
+        turn = yaw_only(turn) if orient == "yaw" else turn
+        # The frame of either shape is then that of the other, so one opinion counts for both.
+        for one, pair in (
+            (target, (source.rotated(turn), target)),
+            (source, (source, target.rotated(turn.T))),
+        ):
+            if id(one) not in seen:
+                seen.add(id(one))
+                yield networks, *pair, max(_opinion(networks, one), LEAST_PRIOR)
+
+
 def _opinion(networks: Networks, prepared: Prepared) -> float:
     """Logarithm of how probable a frame is, and that a shape is of the kind the weights know."""
     frame = prepared.frame
@@ -180,13 +212,24 @@ def _opinion(networks: Networks, prepared: Prepared) -> float:
     return math.log(max(frame.certainty * kind, 1e-9))
 
 
-def _first_look(networks: Networks, source: Prepared, target: Prepared, prior: float) -> Way:
+def _first_look(
+    networks: Networks,
+    source: Prepared,
+    target: Prepared,
+    prior: float,
+    steering: Steering | None = None,
+) -> Way:
     """Match the first parts of both shapes by nearest features."""
-    pair = Pair(source.first_part, target.first_part)
+    missed = 0.0
+    if steering is None:
+        pair = Pair(source.first_part, target.first_part)
+    else:
+        pair = steering.first_look(source, target)
+        missed = MISSED * steering.missed(source, target, pair)
     nearest = pair.best.indices  # (n,)
     columns = torch.from_numpy(target.sample.parts[0])  # (m,)
-    cost = map_scores(pair, nearest).energy - PRIOR * prior
-    return Way(networks, source, target, prior, columns[nearest], cost)
+    cost = map_scores(pair, nearest).energy - PRIOR * prior + missed
+    return Way(networks, source, target, prior, columns[nearest], cost, missed)
 
 
 def _embed(shapes: Iterable[Prepared], embedding: Callable[[Prepared], EmbeddedShape]) -> None:
@@ -207,9 +250,12 @@ def _share_of(tell: Tell, number: int, shares: list[float]) -> Tell:
     return tell_all
 
 
-def _refined(way: Way, method: Method, tell: Tell) -> Candidate:
+def _refined(way: Way, method: Method, tell: Tell, steering: Steering | None = None) -> Candidate:
     """Match all embedded points."""
-    pair = Pair(way.source.embedded, way.target.embedded)
+    if steering is None:
+        pair = Pair(way.source.embedded, way.target.embedded)
+    else:
+        pair = steering.pair(way.source, way.target)
     options: Method | Options = method
     if not (way.source.sample.complete and way.target.sample.complete):
         # Points chosen on each shape separately are not the same: no need to test that.
@@ -219,15 +265,15 @@ def _refined(way: Way, method: Method, tell: Tell) -> Candidate:
         }
         options = alone.get(method, method)
     refined = refine_pair(pair, options, tell=tell)
-    cost = refined.energy - PRIOR * way.prior
+    cost = refined.energy - PRIOR * way.prior + way.missed
     return Candidate(way.networks, way.source, way.target, pair, refined, cost)
 
 
-def _agreeing(way: Way, orient: Orient) -> list[Way]:
+def _agreeing(way: Way, orient: Orient, steering: Steering | None) -> list[Way]:
     """Rotate either shape as the map suggests, if their frames disagree."""
-    if orient == "none":
-        return []
     source, target = way.source, way.target
+    if orient == "none" or (steering is not None and steering.turn(source, target) is not None):
+        return []
     points = source.first_part.points  # (n, 3)
     images = target.points[way.partners]  # (n, 3)
     turn = kabsch(points.numpy(), images.numpy()).rotation  # (3, 3)
@@ -235,8 +281,8 @@ def _agreeing(way: Way, orient: Orient) -> list[Way]:
     if _degrees(turn) < DISAGREE:
         return []
     return side_by_side(
-        partial(_first_look, way.networks, source.rotated(turn), target, way.prior),
-        partial(_first_look, way.networks, source, target.rotated(turn.T), way.prior),
+        partial(_first_look, way.networks, source.rotated(turn), target, way.prior, steering),
+        partial(_first_look, way.networks, source, target.rotated(turn.T), way.prior, steering),
     )
 
 

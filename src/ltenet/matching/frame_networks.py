@@ -22,12 +22,12 @@ from torch import Tensor, nn
 
 from ltenet.method.edgeconv import EdgeConv
 from ltenet.method.graph import NeighborGraph, neighbor_graphs
-from ltenet.method.neighbors import knn_graph
+from ltenet.method.invariants import SCALES, invariants
 
 #: What the critic tells apart.
 KINDS = ("human", "animal")
-#: Points that the networks see, and sizes of the neighbourhoods whose curvature is measured.
-POINTS, SCALES = 1024, (16, 48, 144)
+#: Points that the networks see.
+POINTS = 1024
 _WIDTHS, _DILATIONS, _NEIGHBORS = (64, 96, 128), (1, 4, 12), 16
 _CHANNELS = 256
 #: Channels of each point that the finder hands on, and widths of the critic.
@@ -138,28 +138,6 @@ class Critic(nn.Module):
         hidden = F.leaky_relu(self.hidden(whole), _SLOPE)  # (B, C)
         right, directions, kinds = self.verdict(hidden).split([1, 6, len(KINDS)], dim=1)
         return Verdict(right[:, 0], directions.view(batch, 2, 3), kinds)
-
-
-def invariants(points: Tensor, scales: tuple[int, ...] = SCALES) -> Tensor:
-    """Measure what no rotation changes about each of (N, 3) points: (N, 1 + 5 scales)."""
-    centred = points - points.mean(dim=0)  # (N, 3)
-    radii = centred.norm(dim=1, keepdim=True)  # (N, 1)
-    outward = centred / radii.clamp_min(1e-6)  # (N, 3)
-    neighbors = knn_graph(points, min(max(scales), len(points)))  # (N, k)
-    offsets = points[neighbors] - points[:, None]  # (N, k, 3)
-    channels = [radii]
-    for scale in scales:
-        near = offsets[:, :scale]  # (N, s, 3)
-        middle = near.mean(dim=1)  # (N, 3)
-        spread = near - middle[:, None]  # (N, s, 3)
-        covariance = spread.transpose(1, 2) @ spread / near.shape[1]  # (N, 3, 3)
-        values = torch.linalg.eigvalsh(covariance).clamp_min(0).sqrt()  # (N, 3)
-        channels += [
-            middle.norm(dim=1, keepdim=True),  # (N, 1)
-            (middle * outward).sum(dim=1, keepdim=True),  # (N, 1)
-            values,
-        ]
-    return torch.cat(channels, dim=1)
 
 
 def rotation_from(directions: Tensor) -> Tensor:

@@ -23,7 +23,7 @@ from ltenet import __version__
 from ltenet.correspondence import UNMATCHED, Correspondence
 from ltenet.correspondence.algebra import MapArrays
 from ltenet.errors import UsageError
-from ltenet.geometry.arrays import FloatArray
+from ltenet.geometry.arrays import FloatArray, IntArray
 from ltenet.geometry.winding import is_inside_out
 from ltenet.io import load
 from ltenet.matching.candidates import Candidate, ranked_candidates
@@ -31,8 +31,10 @@ from ltenet.matching.confidence import evidence, read_calibration
 from ltenet.matching.config import MatchConfig
 from ltenet.matching.dense import Carrier, Landing, land
 from ltenet.matching.frame_networks import KINDS
+from ltenet.matching.known_pairs import KnownPairs, known_pairs
 from ltenet.matching.networks import Networks, read_networks
 from ltenet.matching.preparation import Cleaned, Prepared, prepare
+from ltenet.matching.steering import Steering
 from ltenet.matching.summary import DECIDED
 from ltenet.method.model import available_weights
 from ltenet.refinement.threads import side_by_side, single_thread
@@ -80,18 +82,27 @@ class Matcher:
 
         The rest is embedded when a way is refined, and kept. `mirror` reflects the shape first.
         """
-        return self._prepared((shape, mirror))[0]
+        return self._prepared((shape, mirror, None))[0]
 
-    def match(self, source: Shape, target: Shape) -> Correspondence:
-        """Match two shapes."""
+    def match(
+        self, source: Shape, target: Shape, *, pairs: ArrayLike | KnownPairs | None = None
+    ) -> Correspondence:
+        """Match two shapes; `pairs` are partners that are known, see `known_pairs`."""
         self.seconds = {}
-        sources, targets = self._prepared((source, self.config.mirror), (target, False))
-        return self.match_prepared(sources, targets)
+        known = None if pairs is None else known_pairs(pairs, source, target)
+        include = known or (None, None)
+        sources, targets = self._prepared(
+            (source, self.config.mirror, include[0]), (target, False, include[1])
+        )
+        return self.match_prepared(sources, targets, known)
 
-    def match_prepared(self, sources: PreparedShape, targets: PreparedShape) -> Correspondence:
+    def match_prepared(
+        self, sources: PreparedShape, targets: PreparedShape, known: KnownPairs | None = None
+    ) -> Correspondence:
         """Match two shapes that went through `prepare`."""
+        steering = None if known is None else Steering(known)
         with self._stage("refine"):
-            best = self.choose(sources, targets)
+            best = self.choose(sources, targets, steering)
         with self._stage("confidence"), single_thread():
             columns = evidence(best.pair, best.refined)  # (n, 6)
             calibration = read_calibration(best.networks.folder)
@@ -111,17 +122,23 @@ class Matcher:
             log.warning(
                 "front and back may be exchanged: another orientation is nearly as plausible"
             )
-        arrays = MapArrays(indices, scores, landing.neighbors, landing.weights)
         source, target = best.source.sample.cleaned, best.target.sample.cleaned
+        arrays = _with_outliers(
+            MapArrays(indices, scores, landing.neighbors, landing.weights), source, target
+        )
+        if steering is not None:
+            arrays = steering.met(arrays)
         return Correspondence(
-            **_with_outliers(arrays, source, target)._asdict(),
+            **arrays._asdict(),
             target_size=len(target.given),
-            details=self._details(best),
+            details=self._details(best) | {"known_pairs": len(known.source) if known else 0},
             source=source.given,
             target=target.given,
         )
 
-    def choose(self, sources: PreparedShape, targets: PreparedShape) -> Candidate:
+    def choose(
+        self, sources: PreparedShape, targets: PreparedShape, steering: Steering | None = None
+    ) -> Candidate:
         """Find the best way to match two shapes that went through `prepare`."""
         config = self.config
         return ranked_candidates(
@@ -131,17 +148,18 @@ class Matcher:
             orient=config.orient,
             refine=config.refine,
             tell=lambda share: self._progress("refine", share),
+            steering=steering,
         )[0]
 
-    def _prepared(self, *shapes: tuple[Shape, bool]) -> list[PreparedShape]:
-        """Prepare shapes, each reflected first or not."""
+    def _prepared(self, *shapes: tuple[Shape, bool, IntArray | None]) -> list[PreparedShape]:
+        """Prepare shapes, each reflected first or not, with points to include."""
         with self._stage("embed"):
             found = side_by_side(*(partial(self._prepare_one, *shape) for shape in shapes))
         for prepared in found:
             _tell_what_is_odd(prepared[0][0].sample.cleaned)
         return found
 
-    def _prepare_one(self, shape: Shape, mirror: bool) -> PreparedShape:
+    def _prepare_one(self, shape: Shape, mirror: bool, include: IntArray | None) -> PreparedShape:
         config = self.config
         found = prepare(
             shape,
@@ -150,6 +168,7 @@ class Matcher:
             orient=config.orient,
             seed=config.seed,
             mirror=mirror,
+            include=include,
         )
         for networks, orientations in zip(self.networks, found, strict=True):
             if may_know(networks, orientations[0]):
@@ -194,6 +213,7 @@ def match(
     source: ShapeLike,
     target: ShapeLike,
     *,
+    pairs: ArrayLike | KnownPairs | None = None,
     config: MatchConfig | None = None,
     progress: Progress | None = None,
     **options: Any,
@@ -204,6 +224,9 @@ def match(
     ----------
     source, target
         `Shape`s, paths, or (N, 3) arrays; meshes or clouds, of any size and unit.
+    pairs
+        Partners that are known, 1 to 50, which steer the match and are met: (K, 2) numbers of
+        points, from 0, or (K, 6) positions on source and target.
     config
         How; by default that of `MatchConfig` with the `options` given by name.
     progress
@@ -220,7 +243,7 @@ def match(
             "try putting the options into the config"
         )
     matcher = Matcher(config or MatchConfig(**options), progress=progress)
-    return matcher.match(as_shape(source, "source"), as_shape(target, "target"))
+    return matcher.match(as_shape(source, "source"), as_shape(target, "target"), pairs=pairs)
 
 
 def as_shape(shape: ShapeLike, name: str) -> Shape:

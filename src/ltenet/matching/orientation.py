@@ -25,13 +25,13 @@ from ltenet.geometry.farthest_points import farthest_point_sample
 from ltenet.matching.frame_networks import (
     KINDS,
     POINTS,
-    SCALES,
     Critic,
     Finder,
     Proposal,
     Verdict,
     rotation_from,
 )
+from ltenet.method.invariants import SCALES
 from ltenet.shape import normalizing_matrix
 
 #: File of both networks beside the weights of the embedding that they belong to.

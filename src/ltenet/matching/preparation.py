@@ -220,6 +220,7 @@ def prepare(
     seed: int = 0,
     clean: bool = True,
     mirror: bool = False,
+    include: IntArray | None = None,
 ) -> tuple[tuple[Prepared, ...], ...]:
     """Leave out outliers, choose points and orient the shape.
 
@@ -240,6 +241,8 @@ def prepare(
         Whether outliers are left out.
     mirror
         Whether the shape is reflected first.
+    include
+        (K,) points of the shape that are embedded in any case, unless they are outliers.
 
     Returns
     -------
@@ -249,6 +252,8 @@ def prepare(
     shape = cleaned.shape
     rng = np.random.default_rng(seed)
     rows = sample_rows(shape, points, rng)  # (n,)
+    if include is not None:
+        rows = np.union1d(rows, np.flatnonzero(np.isin(cleaned.inliers, include)))  # (n,)
     count = 1 if points is None else max(1, round(len(rows) / PART))
     order = rng.permutation(len(rows))  # (n,), so that each part covers the whole shape
     parts = tuple(np.sort(part) for part in np.array_split(order, count))

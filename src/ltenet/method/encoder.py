@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from ltenet.errors import InputError
 from ltenet.method.batchnorm import batch_norm, folded_affine
 from ltenet.method.edgeconv import EdgeConv
+from ltenet.method.frameless import INPUTS, FramelessInput, Inputs, input_channels
 from ltenet.method.graph import NeighborGraph, neighbor_graphs
 
 #: Far beyond any use; a damaged configuration must not take all memory.
@@ -50,6 +51,10 @@ class EncoderConfig:
         neighbours, dilations or dynamic graphs.
     functions
         Eigenfunctions that the spectral network works with.
+    inputs
+        What the first layer reads of each point: the paper's "coordinates", or what no rotation
+        changes: "invariants", or these with coordinates along "axes" that the network finds
+        itself; see `frameless`.
     """
 
     widths: tuple[int, ...] = (96, 192, 384, 768)
@@ -61,6 +66,7 @@ class EncoderConfig:
     momentum: float = 0.1
     kind: Literal["dgcnn", "pointnet", "spectral"] = "dgcnn"
     functions: int = 64
+    inputs: Inputs = "coordinates"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "widths", tuple(self.widths))
@@ -92,9 +98,19 @@ class EncoderConfig:
                 f"encoder: got dilations {self.dilations} and dynamic {self.dynamic} for "
                 f"{self.kind}, expected neither: it has no graph; try leaving them out"
             )
+        if self.kind != "dgcnn" and self.inputs != "coordinates":
+            raise InputError(
+                f"encoder: got inputs {self.inputs!r} for {self.kind}, expected coordinates: only "
+                "dgcnn reads others; try leaving them out"
+            )
         if not 2 <= self.functions <= _LARGEST:
             raise InputError(
                 f"encoder: got {self.functions} eigenfunctions, expected 2 to {_LARGEST}; try 64"
+            )
+        if self.inputs not in INPUTS:
+            raise InputError(
+                f"encoder: got inputs {self.inputs!r}, expected one of {', '.join(INPUTS)}; try "
+                "the paper's coordinates"
             )
         if not 0 <= self.slope <= 1:
             raise InputError(
@@ -112,7 +128,7 @@ class DGCNN(nn.Module):
     def __init__(self, config: EncoderConfig | None = None) -> None:
         super().__init__()
         self.config = config or EncoderConfig()
-        inputs = (3, *self.config.widths[:-1])
+        inputs = (input_channels(self.config.inputs), *self.config.widths[:-1])
         self.layers = nn.ModuleList(
             EdgeConv(*channels, slope=self.config.slope, momentum=self.config.momentum)
             for channels in zip(inputs, self.config.widths, strict=True)
@@ -120,19 +136,29 @@ class DGCNN(nn.Module):
         self.head = nn.Linear(sum(self.config.widths), self.config.dimension, bias=False)
         self.norm = nn.BatchNorm1d(self.config.dimension, momentum=self.config.momentum)
         self.shared = False
+        # Last, so that the layers of the paper's network begin with the same weights.
+        self.input = (
+            None
+            if self.config.inputs == "coordinates"
+            else FramelessInput(
+                self.config.inputs, slope=self.config.slope, momentum=self.config.momentum
+            )
+        )
 
     def share_statistics(self) -> None:
         """Let BatchNorm see the batches of all processes as one, from now on."""
-        for layer in (self, *self.layers):
-            layer.shared = True
+        for layer in self.modules():
+            if isinstance(layer, (DGCNN, EdgeConv)):
+                layer.shared = True
 
     def forward(
         self, shapes: Tensor | Sequence[Tensor], graphs: Sequence[NeighborGraph] | None = None
     ) -> Tensor | list[Tensor]:
         """Embed a batch of shapes; `graphs` are what `graphs_of` made of them, if known."""
         sizes = [len(points) for points in shapes]
-        features = torch.cat(list(shapes))  # (M, 3), M = sum of the sizes
         graphs = graphs or self.graphs_of(shapes)
+        # (M, 3) coordinates or (M, C), M = sum of the sizes
+        features = torch.cat(list(shapes)) if self.input is None else self.input(shapes, graphs)
         outputs = []
         for depth, layer in enumerate(self.layers):
             if self.config.dynamic and depth > 0:

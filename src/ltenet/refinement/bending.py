@@ -10,7 +10,8 @@ where best_ij is the largest cosine that either point has with any other. The sc
 plan (see `transport`), and the source is bent towards its mean positions (see `deformation`). Sigma
 falls from step to step: features decide first, positions last. The first steps work on
 farthest-point samples of both shapes, which also evens out their sampling densities; the last ones
-on all points, each with its nearest targets.
+on all points, each with its nearest targets. Partners that are known beforehand are firm anchors of
+the deformation; three of them that are not on a line also give its start.
 """
 
 from __future__ import annotations
@@ -23,9 +24,12 @@ from torch import Tensor
 from ltenet.refinement.deformation import Deformation, DeformationGraph, align
 from ltenet.refinement.judge import MapScores, map_scores
 from ltenet.refinement.options import BendingConfig
-from ltenet.refinement.pair import Pair
+from ltenet.refinement.pair import Pair, spans_plane
 from ltenet.refinement.point_sets import relative_areas, squared_distances
 from ltenet.refinement.transport import SoftPlan, balanced_plan, shortlist_plan
+
+#: Weight of all anchors together, as a share of that of all points, and of each one at least.
+_ANCHORED, _LEAST_ANCHORED = 0.1, 10.0
 
 
 class Bent(NamedTuple):
@@ -109,7 +113,8 @@ class Bender:
         self.graph = DeformationGraph(
             pair.source.points, config.nodes, rigidity=config.rigidity, graph=pair.source.graph
         )
-        rows = pair.source.spread(config.coarse_points)  # (n,)
+        rows = _with_anchors(pair, pair.source.spread(config.coarse_points))  # (n,)
+        self._coarse_rows = rows
         columns = pair.target.spread(config.coarse_points)  # (m,)
         self._coarse_graph, self._coarse_target = self.graph.at(rows), pair.target.points[columns]
         self._coarse_areas = (  # (n,), (m,)
@@ -128,9 +133,9 @@ class Bender:
         points = self.graph.apply(deformation)  # (N, 3)
         for sigma in sigmas[config.coarse_steps :]:
             plan, _ = self._shortlist_plan(points, sigma)
+            weights = self.pair.source.areas * _trust(plan, sigma)  # (N,)
             deformation = self.graph.fit(
-                plan.places,
-                self.pair.source.areas * _trust(plan, sigma),
+                *self._anchored(plan.places, weights),
                 frames=deformation.frames,
                 stiffness=stiffness * sigma**2,
                 rounds=config.rounds,
@@ -143,7 +148,7 @@ class Bender:
         graph, target, areas = self._coarse_graph, self._coarse_target, self._coarse_areas
         floor = torch.full_like(areas[0], -self.config.outlier)  # (n,)
         factors = torch.ones_like(areas[1])  # (m,)
-        deformation: Deformation | None = None
+        deformation = self._anchored_start(sigmas[0], stiffness)
         for sigma in sigmas:
             scores = self._coarse_scores.clone()  # (n, m)
             if deformation is not None:
@@ -158,14 +163,16 @@ class Bender:
                 balance=self.config.balance,
                 sweeps=self.config.sweeps,
             )
-            weights = areas[0] * _trust(plan, sigma)  # (n,)
+            places, weights = self._anchored(
+                plan.places, areas[0] * _trust(plan, sigma), self._coarse_rows
+            )  # (n, 3), (n,)
             if deformation is None:  # limbs start from the rotation of the whole shape
-                whole = align(graph.points, plan.places, weights)
+                whole = align(graph.points, places, weights)
                 frames = graph.frames(whole.rotation)  # (r, 3, 3)
             else:
                 frames = deformation.frames
             deformation = graph.fit(
-                plan.places,
+                places,
                 weights,
                 frames=frames,
                 stiffness=stiffness * sigma**2,
@@ -173,6 +180,48 @@ class Bender:
             )
         assert deformation is not None  # there is at least one coarse step
         return deformation
+
+    def _anchored_start(self, sigma: float, stiffness: float) -> Deformation | None:
+        """Bend the sample by the anchors alone, if they fix how the whole shape lies."""
+        anchors, graph = self.pair.anchors, self._coarse_graph
+        if anchors is None:
+            return None
+        here = self.pair.source.points[anchors.rows]  # (K, 3)
+        there = self.pair.target.points[anchors.columns]  # (K, 3)
+        if not (spans_plane(here.cpu().numpy()) and spans_plane(there.cpu().numpy())):
+            return None
+        nothing = torch.zeros_like(graph.points[:, 0])  # (n,)
+        places, weights = self._anchored(graph.points, nothing, self._coarse_rows)
+        return graph.fit(
+            places,
+            weights,
+            frames=graph.frames(align(here, there, torch.ones_like(here[:, 0])).rotation),
+            stiffness=stiffness * sigma**2,
+            rounds=self.config.rounds,
+        )
+
+    def _anchored(
+        self, places: Tensor, weights: Tensor, rows: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Send the anchors where they belong, with firm weights.
+
+        Parameters
+        ----------
+        places, weights
+            (n, 3) and (n,) of the points at `rows`, or of all.
+        """
+        anchors = self.pair.anchors
+        if anchors is None:
+            return places, weights
+        at = anchors.rows  # (K,)
+        if rows is not None:
+            at = torch.nonzero(rows[None] == anchors.rows[:, None])[
+                :, 1
+            ]  # (K,), each is there once
+        places, weights = places.clone(), weights.clone()
+        places[at] = self.pair.target.points[anchors.columns]
+        weights[at] = max(_LEAST_ANCHORED, _ANCHORED * len(places) / len(at))
+        return places, weights
 
     def assign(self, deformed: Tensor) -> tuple[Tensor, Tensor]:
         """Target points (N,) of the source bent to (N, 3), and confidence (N,)."""
@@ -193,6 +242,14 @@ class Bender:
         floor = torch.full_like(scores[:, 0], -self.config.outlier)  # (N,)
         target, areas = pair.target.points, pair.target.areas  # (M, 3), (M,)
         return shortlist_plan(scores, floor, target, indices, area=areas), best
+
+
+def _with_anchors(pair: Pair, rows: Tensor) -> Tensor:
+    """Add the anchored points to (n,) rows of the source."""
+    if pair.anchors is None:
+        return rows
+    joined: Tensor = torch.unique(torch.cat([rows, pair.anchors.rows]))  # (n,)
+    return joined
 
 
 def _trust(plan: SoftPlan, sigma: float) -> Tensor:

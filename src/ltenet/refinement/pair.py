@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
 import torch
 from torch import Tensor
 
 from ltenet.errors import InputError
+from ltenet.geometry.arrays import FloatArray
 from ltenet.method.neighbors import TopK, cosine_topk
 from ltenet.refinement.cosines import Cosines, relative
 from ltenet.refinement.embedded_shape import EmbeddedShape
@@ -15,6 +19,25 @@ from ltenet.refinement.embedded_shape import EmbeddedShape
 _ROUND_TRIP, _AVERAGED = 0.2, 10
 
 
+#: Extent across their longest axis, for a radius of 0.5, from which points fix a rotation.
+_LEAST_EXTENT = 0.05
+
+
+class Anchors(NamedTuple):
+    """Partners that are known beforehand: (K,) source points and their (K,) target points."""
+
+    rows: Tensor
+    columns: Tensor
+
+
+def spans_plane(points: FloatArray) -> bool:
+    """Whether (K, 3) points are at least three, and clearly not on a line."""
+    if len(points) < 3:
+        return False
+    extents = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)  # (3,)
+    return bool(extents[1] > _LEAST_EXTENT * len(points) ** 0.5)
+
+
 class Pair:
     """Two embedded shapes, with their similarities and best matches, each computed once.
 
@@ -22,16 +45,21 @@ class Pair:
     ----------
     source, target
         N and M points with features from one model.
+    anchors
+        Partners that are known; bending meets them.
     """
 
-    def __init__(self, source: EmbeddedShape, target: EmbeddedShape) -> None:
+    def __init__(
+        self, source: EmbeddedShape, target: EmbeddedShape, *, anchors: Anchors | None = None
+    ) -> None:
         _check(source, target)
-        self.source, self.target = source, target
+        self.source, self.target, self.anchors = source, target, anchors
         self._cosines, self._swapped = Cosines(source.features, target.features), False
 
     def reversed(self) -> Pair:
         """Exchange source and target; everything computed so far or later is shared."""
-        back = Pair(self.target, self.source)
+        anchors = None if self.anchors is None else Anchors(self.anchors.columns, self.anchors.rows)
+        back = Pair(self.target, self.source, anchors=anchors)
         back._cosines, back._swapped = self._cosines, not self._swapped
         return back
 

@@ -192,6 +192,18 @@ def test_the_same_part_of_the_pairs_for_every_method(folder: Path) -> None:
     assert chosen_pairs(shapes, 4) == chosen_pairs(shapes, 4)
 
 
+def test_things_are_tested_on_templates_that_nobody_trains_on():
+    shapes = open_benchmark("generated-thing")
+    assert len(shapes.pairs) == 100
+    assert set(shapes.categories) == {"bilateral", "radial", "free"}
+    truth = shapes.truth(0, 1)
+    assert truth is not None
+    np.testing.assert_array_equal(truth.source, truth.target)
+    assert len(truth.source) == len(shapes.shape(0))
+    drawn = benchmark_pair(shapes, 0, sampling="independent", points=100, rotate="any")
+    assert drawn.source.shape == drawn.target.shape == (100, 3)
+
+
 def test_generated_bodies_are_held_back_and_have_flips(tmp_path: Path) -> None:
     shapes = open_benchmark("generated-animal")
     assert isinstance(shapes, GeneratedBenchmark)

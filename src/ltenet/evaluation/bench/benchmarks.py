@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ltenet.bodies.body_pairs import What, body_kinds, own_generator
 from ltenet.bodies.generated import GeneratedBody
-from ltenet.data.generated_meshes import GeneratedMeshes
+from ltenet.data.generated_meshes import Body, GeneratedMeshes
 from ltenet.data.readers import READERS, ProtocolName, open_set, set_folder
 from ltenet.data.readers.common import checked_index
 from ltenet.data.shapeset import GroundTruth, ShapeSet, identity_truth
@@ -27,10 +27,11 @@ GENERATED: dict[str, tuple[What, ...]] = {
     "generated": ("human", "animal"),
     "generated-human": ("human",),
     "generated-animal": ("animal",),
+    "generated-thing": ("thing",),
 }
 
 #: The same as meshes with triangulations of their own.
-REMESHED: dict[str, tuple[What, ...]] = {
+REMESHED: dict[str, tuple[Body, ...]] = {
     "generated_r": ("human", "animal"),
     "generated_r-human": ("human",),
     "generated_r-animal": ("animal",),
@@ -55,7 +56,7 @@ class GeneratedBenchmark(ShapeSet):
         self.name = name
         self._kinds: list[tuple[What, str, str]] = []
         for what in GENERATED[name]:
-            kinds = body_kinds(own_generator(what))
+            kinds = body_kinds(own_generator(what, held_back=True))
             self._kinds += [(what, *kinds[pair % len(kinds)]) for pair in range(_GENERATED_PAIRS)]
         count = len(self._kinds)
         self.pairs = np.arange(2 * count, dtype=np.int64).reshape(count, 2)
@@ -67,7 +68,7 @@ class GeneratedBenchmark(ShapeSet):
         what, template, _ = self._kinds[checked_index(self, index) // 2]
         return Shape(
             points=self._body(index).vertices.astype(np.float64),
-            faces=own_generator(what).templates[template].faces.astype(np.int64),
+            faces=own_generator(what, held_back=True).templates[template].faces.astype(np.int64),
             name=self.names[index],
         )
 
@@ -79,11 +80,12 @@ class GeneratedBenchmark(ShapeSet):
     def mirror(self, index: int) -> NDArray[np.int32]:
         """(V,) left/right partner of each vertex of a shape."""
         what, template, _ = self._kinds[checked_index(self, index) // 2]
-        return own_generator(what).templates[template].mirror
+        return own_generator(what, held_back=True).templates[template].mirror
 
     def _body(self, index: int) -> GeneratedBody:
         what, template, category = self._kinds[index // 2]
-        return own_generator(what).draw(_STREAM, index, template=template, category=category)
+        generator = own_generator(what, held_back=True)
+        return generator.draw(_STREAM, index, template=template, category=category)
 
 
 def open_benchmark(name: str, data: Path | None = None) -> ShapeSet:
@@ -93,8 +95,8 @@ def open_benchmark(name: str, data: Path | None = None) -> ShapeSet:
     ----------
     name
         A public set ("shrec19", "faust_r", "tosca", ...), "generated", "generated-human",
-        "generated-animal", the same remeshed ("generated_r", ...), or a folder or manifest of your
-        own with known correspondences.
+        "generated-animal", "generated-thing", people and animals remeshed ("generated_r", ...), or
+        a folder or manifest of your own with known correspondences.
     data
         Folder of the public sets: it holds the archive or a subfolder of the set, or it is that
         subfolder.
