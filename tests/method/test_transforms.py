@@ -179,7 +179,7 @@ def test_simplex_option_removes_negative_weights() -> None:
 
 
 def test_wrong_configurations_are_refused() -> None:
-    with pytest.raises(InputError, match="'lle' or 'softmax'"):
+    with pytest.raises(InputError, match="'lle', 'softmax' or 'mlle'"):
         TransformConfig(kind="mean")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="expected positive numbers"):
         TransformConfig(gamma=0)
