@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -136,12 +137,13 @@ class Matcher:
     def _prepared(self, *shapes: tuple[Shape, bool]) -> list[PreparedShape]:
         """Prepare shapes, each reflected first or not."""
         with self._stage("embed"):
-            found = side_by_side(*(partial(self._prepare_one, *shape) for shape in shapes))
+            steps = _Steps(self._progress, "embed", 3 * len(shapes))
+            found = side_by_side(*(partial(self._prepare_one, *shape, steps) for shape in shapes))
         for prepared in found:
             _tell_what_is_odd(prepared[0][0].sample.cleaned)
         return found
 
-    def _prepare_one(self, shape: Shape, mirror: bool) -> PreparedShape:
+    def _prepare_one(self, shape: Shape, mirror: bool, steps: _Steps) -> PreparedShape:
         config = self.config
         found = prepare(
             shape,
@@ -150,10 +152,13 @@ class Matcher:
             orient=config.orient,
             seed=config.seed,
             mirror=mirror,
+            tell=steps.one_more,
         )
+        steps.one_more()
         for networks, orientations in zip(self.networks, found, strict=True):
             if may_know(networks, orientations[0]):
                 _ = orientations[0].first_part  # here, so that the time counts as embedding
+        steps.one_more()
         return found
 
     def _details(self, best: Candidate) -> dict[str, Any]:
@@ -173,6 +178,7 @@ class Matcher:
             "outliers": [side.outliers for side in sides],
             "inside_out": [is_inside_out(side.given.points, side.given.faces) for side in sides],
             **frames,
+            "upright": best.target.rotation.round(6).tolist(),
             "direction_probability": round(best.probability, 3),
             "energy": round(best.refined.energy, 4),
             "mirrored": round(best.refined.mirrored, 4),
@@ -188,6 +194,20 @@ class Matcher:
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
         self._progress(name, 1.0)
         log.info("%s: %.2f s", name, self.seconds[name])
+
+
+class _Steps:
+    """Counts the steps of shapes that are prepared side by side, and tells the share done."""
+
+    def __init__(self, progress: Progress, stage: str, total: int) -> None:
+        self._progress, self._stage, self._total = progress, stage, total
+        self._done, self._lock = 0, Lock()
+
+    def one_more(self) -> None:
+        """Tell that a step is done."""
+        with self._lock:
+            self._done += 1
+            self._progress(self._stage, self._done / self._total)
 
 
 def match(

@@ -5,7 +5,7 @@ The cost is linear in the number of shapes, and a prepared shape can be matched 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
@@ -187,8 +187,13 @@ class Prepared:
         """(p, D) embedding of a part; the model centres and scales by itself."""
         if number in self._known:
             return self._known[number]
-        rotation = self.matrix[:3, :3] / np.linalg.norm(self.matrix[0, :3])  # (3, 3)
-        return self.sample.embed(number, rotation)
+        return self.sample.embed(number, self.rotation)
+
+    @property
+    def rotation(self) -> FloatArray:
+        """(3, 3) from the axes of the shape to those of the network: y up, facing +z."""
+        rotation: FloatArray = self.matrix[:3, :3] / np.linalg.norm(self.matrix[0, :3])
+        return rotation
 
 
 def prepare(
@@ -200,6 +205,7 @@ def prepare(
     seed: int = 0,
     clean: bool = True,
     mirror: bool = False,
+    tell: Callable[[], None] = lambda: None,
 ) -> tuple[tuple[Prepared, ...], ...]:
     """Leave out outliers, choose points and orient the shape.
 
@@ -220,6 +226,8 @@ def prepare(
         Whether outliers are left out.
     mirror
         Whether the shape is reflected first.
+    tell
+        Called when the points are chosen; the rest is orientation.
 
     Returns
     -------
@@ -235,6 +243,7 @@ def prepare(
     chosen = shape.points[rows]  # (n, 3)
     _check_extent(chosen, shape.name)
     normal = normalizing_matrix(chosen, name=shape.name)  # (4, 4)
+    tell()
     frames: dict[int, list[Frame]] = {}
     prepared: list[tuple[Prepared, ...]] = []
     for one in networks:
