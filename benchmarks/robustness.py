@@ -40,7 +40,7 @@ Figures = dict[str, dict[str, dict[str, float | None]]]
 def bodies(pair: int) -> tuple[str, list[Body], FloatArray]:
     """Two undamaged bodies of one template, the weights for them, and the target's vertices."""
     kind = _KINDS[pair % 2]
-    generator = own_generator(kind)  # type: ignore[arg-type]
+    generator = own_generator(kind)
     rng = np.random.default_rng([_STREAM, pair])
     drawn = draw_two_bodies(generator, pair, rng, stream=_STREAM, same_category=True)
     faces = next(
@@ -90,7 +90,8 @@ def methods(kind: str, damage: Damage, dpc: str | None) -> dict[str, PairMatcher
 
 def measure(name: str, pairs: int, dpc: str | None = None) -> dict[str, dict[str, float | None]]:
     """Mean figures of every method over the pairs."""
-    damage, scores = DAMAGES[name], {}
+    damage = DAMAGES[name]
+    scores: dict[str, list[FloatArray]] = {}
     for pair in range(pairs):
         kind, whole, truth = bodies(pair)
         rng = np.random.default_rng([_STREAM, pair, 1])

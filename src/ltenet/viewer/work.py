@@ -154,7 +154,7 @@ def write_results(
                 what="deformation",
                 onto=onto,
                 direction="push" if name == "source" else "pull",
-                progress=lambda _, share, before=number / 2: tell("wrap", before + share / 2),  # type: ignore[misc]
+                progress=lambda _, share, before=number / 2: tell("wrap", before + share / 2),
             )
         except InputError as error:
             logger.warning("%s: not wrapped: %s", name, error)
