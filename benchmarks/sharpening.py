@@ -22,7 +22,8 @@ from ltenet.data.generated_meshes import Body, GeneratedMeshes
 from ltenet.evaluation.bench.mesh_scoring import edge_distances
 from ltenet.geometry.arrays import FloatArray
 from ltenet.matching.config import MatchConfig
-from ltenet.matching.matcher import Matcher, to_every_vertex
+from ltenet.matching.extending import to_every_vertex
+from ltenet.matching.matcher import Matcher
 from ltenet.refinement.methods import refine_pair
 from ltenet.refinement.options import Coherent
 from ltenet.shape import Shape

@@ -40,6 +40,8 @@ _LINES = (
     "[[[",
 )
 _INTEGERS = (0, 1, -1, 2, 127, 128, 255, 256, 2**15, 2**16, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1)
+#: Characters that repeated lines add at most: mutations must not take the memory themselves.
+_LONGEST = 2**22
 _TOKENS = re.compile(r"[^\s,;=\[\]{}\"]+")
 
 Mutation = Callable[[bytes, Random], bytes]
@@ -100,7 +102,8 @@ def of_text(content: bytes, random: Random) -> bytes:
         case 5:
             del lines[place]
         case 6:
-            lines[place:place] = [lines[place]] * random.choice((1, 3, 300))
+            times = random.choice((1, 3, 300))
+            lines[place:place] = [lines[place]] * min(times, _LONGEST // (len(lines[place]) + 1))
         case 7:
             lines[place] = random.choice(("\t", ";", ",", "  ", "")).join(lines[place].split())
         case 8:

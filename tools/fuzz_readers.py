@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,47 +20,9 @@ from ltenet.io.landmarks import read_landmarks, write_landmarks
 from ltenet.io.textures import TexturedMesh, read_textured, write_textured
 from ltenet.io.values import read_values
 from ltenet.shape import Shape
+from tools.fuzz_data_readers import DATA_READERS
+from tools.fuzz_seeds import SHAPE, Reader, Seed, written
 
-
-@dataclass(frozen=True)
-class Seed:
-    """A valid file.
-
-    Attributes
-    ----------
-    name
-        The file that is mutated.
-    content
-        Its bytes.
-    kind
-        Its structure, a key of `fuzz_mutations.KINDS`.
-    beside
-        Files that stand beside it, unchanged.
-    opened
-        What the reader is given, where that is not the file: a file beside it, or ".".
-    """
-
-    name: str
-    content: bytes
-    kind: str
-    beside: dict[str, bytes]
-    opened: str | None = None
-
-
-@dataclass(frozen=True)
-class Reader:
-    """A function of ltenet that reads files of unknown origin, and its seeds."""
-
-    read: Callable[[Path], Any]
-    seeds: Callable[[], list[Seed]]
-
-
-SHAPE = Shape(
-    points=np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.5]]),
-    faces=np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]),
-    colors=np.array([[255, 0, 0], [0, 255, 0], [0, 0, 255], [9, 8, 7]], np.uint8),
-    labels=np.array([3, 1, 4, 1]),
-)
 _UV = np.array([[0.1, 0.1], [0.9, 0.1], [0.1, 0.9], [0.6, 0.4]])
 _PIXELS = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
 _MESHED_PLY = b"""ply
@@ -106,27 +67,11 @@ DATA ascii
 0 1 2 16711680 0 0 0 0 1
 3 4 5 255 0 0 0 1 0
 """
-_MANIFESTS = {
-    "m.json": b'{"name": "n", "numbering": "own", "shapes": ["a.xyz", {"file": "b.xyz", "name": '
-    b'"b", "category": "c"}], "pairs": [["a", "b"], {"source": "b", "target": "a", "map": '
-    b'"a_b.map", "index_base": 1}]}',
-    "m.toml": b'name = "n"\nshapes = ["a.xyz", "b.xyz"]\n[[pairs]]\nsource = "a"\ntarget = "b"\n'
-    b'map = "a_b.map"\n',
-    "m.csv": b"source,target,map,index_base\na.xyz,b.xyz,a_b.map,1\n",
-    "n.csv": b"file,name,category\na.xyz,a,x\nb.xyz,b,y\n",
-}
-_CLOUDS = {"a.xyz": b"0 0 0\n1 2 3\n", "b.xyz": b"0 0 0\n1 2 4\n", "a_b.map": b"1\n2\n"}
-
-
-def _written(name: str, write: Callable[[Path], object]) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        write(Path(folder) / name)
-        return (Path(folder) / name).read_bytes()
 
 
 def _saved(suffix: str, kind: str, shape: Shape = SHAPE) -> Seed:
     name = f"a{suffix}"
-    return Seed(name, _written(name, lambda path: save(shape, path)), kind, {})
+    return Seed(name, written(name, lambda path: save(shape, path)), kind, {})
 
 
 def _shape_seeds(suffix: str) -> list[Seed]:
@@ -200,7 +145,7 @@ def _record(suffix: str) -> bytes:
         np.full((4, 2), 0.5),
         {"model": "human", "options": {"seed": 0}},
     )
-    return _written(f"a{suffix}", lambda path: write_record(path, record))
+    return written(f"a{suffix}", lambda path: write_record(path, record))
 
 
 def _maps() -> list[Seed]:
@@ -228,7 +173,7 @@ def _landmarks(suffix: str, kind: str) -> Callable[[], list[Seed]]:
     name = f"a{suffix}"
 
     def seeds() -> list[Seed]:
-        found = [Seed(name, _written(name, lambda path: write_landmarks(marks, path)), kind, {})]
+        found = [Seed(name, written(name, lambda path: write_landmarks(marks, path)), kind, {})]
         if suffix == ".csv":
             found.append(Seed(name, b"name,index\nnose,0\ntail,3\n", kind, {}))
         return found
@@ -237,7 +182,7 @@ def _landmarks(suffix: str, kind: str) -> Callable[[], list[Seed]]:
 
 
 def _values() -> list[Seed]:
-    array = _written("a.npy", lambda path: np.save(path, np.arange(8.0).reshape(4, 2)))
+    array = written("a.npy", lambda path: np.save(path, np.arange(8.0).reshape(4, 2)))
     return [
         Seed("a.npy", array, "npy", {}),
         Seed("a.csv", b"a,b\n1,2\n3,4\n5,6\n", "text", {}),
@@ -252,7 +197,7 @@ def _textures() -> list[Seed]:
         write_textured(mesh, Path(folder) / "a.obj")
         files = {path.name: path.read_bytes() for path in Path(folder).iterdir()}
     files["a.mtl"] = files["a.mtl"].replace(b"map_Kd", b"map_Kd -s 1 1 1")
-    glb = _written("a.glb", lambda path: write_textured(mesh, path))
+    glb = written("a.glb", lambda path: write_textured(mesh, path))
     kinds = {"a.obj": "text", "a.mtl": "text", "a.png": "bytes"}
     seeds = [
         Seed(name, files[name], kind, {k: v for k, v in files.items() if k != name}, "a.obj")
@@ -318,7 +263,7 @@ def _checkpoints() -> list[Seed]:
         optimizer={"state": {0: {"step": torch.tensor(1.0)}}, "param_groups": [{"lr": 0.1}]},
         random_states=[torch.get_rng_state()],
     )
-    data = _written("last.ckpt", lambda path: write_checkpoint(path, checkpoint))
+    data = written("last.ckpt", lambda path: write_checkpoint(path, checkpoint))
     return [Seed("last.ckpt", data, "checkpoint", {})]
 
 
@@ -326,56 +271,6 @@ def _read_checkpoint(path: Path) -> Any:
     from ltenet.training.checkpoint import read_checkpoint
 
     return read_checkpoint(path)
-
-
-def _manifests() -> list[Seed]:
-    kinds = {".json": "json", ".toml": "text", ".csv": "text"}
-    return [Seed(n, data, kinds[Path(n).suffix], _CLOUDS) for n, data in _MANIFESTS.items()]
-
-
-def _read_set(path: Path) -> Any:
-    """Open a set and everything that it offers."""
-    from ltenet.data.readers import open_set
-
-    shapes = open_set("folder", path)
-    for index in range(min(len(shapes.names), 3)):
-        shapes.shape(index)
-    return [shapes.truth(int(s), int(t)) for s, t in shapes.pairs[:3]]
-
-
-def _stacks() -> list[Seed]:
-    import torch
-
-    vertices = np.arange(36, dtype=np.float32).reshape(3, 4, 3)
-    packed, tensor = io.BytesIO(), io.BytesIO()
-    np.savez(packed, vertices=vertices, faces=[[0, 1, 2]], categories=["a", "b", "c"])
-    torch.save(torch.from_numpy(vertices), tensor)
-    plain = _written("a.npy", lambda path: np.save(path, vertices))
-    return [
-        Seed("a.npz", packed.getvalue(), "npz", {}),
-        Seed("a.npy", plain, "npy", {}),
-        Seed("a.pth", tensor.getvalue(), "checkpoint", {}),
-    ]
-
-
-def _read_stack(path: Path) -> Any:
-    from ltenet.data.readers.stacked import read_stack
-
-    stack = read_stack(path)
-    return Shape(np.asarray(stack.vertices[0]), stack.faces)
-
-
-def _archives() -> list[Seed]:
-    out = io.BytesIO()
-    np.savez(out, verts=np.zeros((3, 4, 3)), faces=[[0, 1, 2]], names=np.array(["a", "b", "c"]))
-    return [Seed("faust.npz", out.getvalue(), "npz", {})]
-
-
-def _read_archive(path: Path) -> Any:
-    from ltenet.data.readers.archives import FaustArchive
-
-    shapes = FaustArchive(path)
-    return [shapes.shape(index) for index in range(len(shapes.names))]
 
 
 def _shapes(suffix: str) -> Reader:
@@ -401,7 +296,5 @@ READERS: dict[str, Reader] = {
     "weights": Reader(_read_weights, _weights),
     "settings": Reader(_read_settings, _settings),
     "checkpoint": Reader(_read_checkpoint, _checkpoints),
-    "manifest": Reader(_read_set, _manifests),
-    "stack": Reader(_read_stack, _stacks),
-    "archive": Reader(_read_archive, _archives),
+    **DATA_READERS,
 }

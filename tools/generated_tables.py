@@ -125,6 +125,28 @@ def same_points(*results: Result) -> str:
     return markdown_table(["pairs", *heads], rows)
 
 
+def damages(result: Result) -> str:
+    """Show what damages cost, method by method."""
+    cases = result["cases"]
+    methods = list(next(iter(cases.values())))
+    heads = [
+        f"{method}: {head}"
+        for method in methods
+        for head in (("acc 5 %", "err, % of dmax", "stated")[: 3 if method == "ltenet" else 2])
+    ]
+    rows = []
+    for name, found in cases.items():
+        cells = []
+        for method in methods:
+            figures = found[method]
+            keys = ("accuracy", "error", "stated")[: 3 if method == "ltenet" else 2]
+            cells += ["-" if figures[key] is None else f"{figures[key]:.1f}" for key in keys]
+        rows.append([name, *cells])
+    told = f"Means over {result['pairs']} pairs, people and animals in turn."
+    drawn = "![Points within 5 %, and the stated probability](../results/robustness/damages.png)"
+    return "\n".join([markdown_table(["input", *heads], rows), "", told, "", drawn])
+
+
 # --- parts ---------------------------------------------------------------------------------------
 
 
@@ -153,6 +175,7 @@ TABLES = {
         "matching": Table(matching, ("matching",)),
         "scale": Table(scale, ("scale",)),
     },
+    "robustness": {"damages": Table(damages, ("damages",))},
     "refinement": {
         "methods": Table(methods, ("methods",)),
         "soft": Table(soft, ("soft",)),

@@ -4,8 +4,9 @@
 
 Every second round aims at a rename: the process ends itself just before or just after the n-th one.
 The others end it at a random moment. Then each output must be what it was before or what it is
-after an undisturbed run, byte for byte, and the same command, or `--resume` for a training, must
-lead there and sweep up what was left. Exits 1 if there is a fault.
+after an undisturbed run, byte for byte; those of verbs that write as they go (train, batch, atlas)
+must be whole files. The same command, or `--resume`, must lead to the undisturbed outputs and sweep
+up what was left. Exits 1 if there is a fault.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+import zipfile
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -59,9 +61,11 @@ class Verb(NamedTuple):
     command, again
         Its arguments, and those that go on after a kill; in the folder that it works in.
     outputs
-        Files that must be whole, old or new, all of the same generation.
+        Patterns of files that must be whole, old or new, all of the same generation.
     first
         Arguments of a run that makes the old outputs; None if there are none.
+    steps
+        Whether outputs appear one by one, as the work goes on.
     """
 
     name: str
@@ -69,6 +73,7 @@ class Verb(NamedTuple):
     again: Callable[[Path], tuple[str, ...]]
     outputs: tuple[str, ...]
     first: tuple[str, ...] | None
+    steps: bool = False
 
 
 class Aim(NamedTuple):
@@ -95,19 +100,28 @@ def verbs() -> dict[str, Verb]:
             return ("train", "--resume", "run", "--accelerator", "cpu")
         return (*train, "--force")
 
-    whole = tuple(f"mine/{name}" for name in ("model.safetensors", "config.json"))
-    whole += tuple(f"mine/{name}" for name in ("orientation.safetensors", "calibration.json"))
+    quick = match[6:]
+    batch = ("batch", "shapes", "-o", "out", "--all-pairs", *quick)
+    atlas = ("atlas", "shapes", "-o", "out", "--rounds", "1", *quick)
+
+    def gone_on(folder: Path) -> tuple[str, ...]:
+        return (*batch, "--resume") if (folder / "out" / "batch.json").is_file() else batch
+
+    # Times differ, and journals hold them.
+    tables = tuple(f"out/{name}" for name in ("manifest.csv", "shapes.csv", "batch.json"))
     listed = [
         Verb("match", match, lambda _: match, ("map.npz",), (*match, "--seed", "1")),
         Verb("transfer", transfer, lambda _: transfer, ("moved.txt",), None),
-        Verb("train", train, resumed, ("run/best/model.safetensors",), None),
-        Verb("adapt", adapt, lambda _: adapt, whole, (*adapt[:1], "animal", *adapt[2:])),
+        Verb("train", train, resumed, ("run/best/*",), None, steps=True),
+        Verb("adapt", adapt, lambda _: adapt, ("mine/*",), (*adapt[:1], "animal", *adapt[2:])),
+        Verb("batch", batch, gone_on, (*tables, "out/maps/*", "out/prepared/*"), None, steps=True),
+        Verb("atlas", atlas, lambda _: atlas, ("out/*.*", "out/registered/*"), None, steps=True),
     ]
     return {verb.name: verb for verb in listed}
 
 
 def inputs(folder: Path) -> None:
-    """Write two shapes, a map between them and values."""
+    """Write shapes, a map between two of them, values, and a folder of three."""
     from ltenet.bodies.body_pairs import own_generator
     from ltenet.correspondence import Correspondence
     from ltenet.io import save
@@ -117,6 +131,10 @@ def inputs(folder: Path) -> None:
     for number, name in enumerate("ab"):
         points = generator.draw(5, number).vertices[::50].astype(np.float64)
         save(Shape(points, name=name), folder / f"{name}.ply")
+    (folder / "shapes").mkdir()
+    for number in range(3):
+        points = generator.draw(6, number).vertices[::50].astype(np.float64)
+        save(Shape(points), folder / "shapes" / f"{number}.ply")
     Correspondence(np.arange(len(points)), len(points)).save(folder / "old.npz")
     np.savetxt(folder / "values.txt", np.arange(len(points), dtype=np.float64))
 
@@ -176,9 +194,39 @@ def _child(arguments: tuple[str, ...], folder: Path, aim: Aim, told: int) -> int
     return cli.main(list(arguments))
 
 
-def contents(folder: Path, names: tuple[str, ...]) -> tuple[bytes | None, ...]:
-    """Bytes of some files, None where there is none."""
-    return tuple((folder / n).read_bytes() if (folder / n).is_file() else None for n in names)
+def contents(folder: Path, patterns: tuple[str, ...]) -> dict[str, bytes]:
+    """Bytes of the files that match; those of unfinished outputs are hidden, and do not."""
+    found = (path for pattern in patterns for path in folder.glob(pattern))
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in found
+        if path.is_file() and not path.name.startswith(".")
+    }
+
+
+def damage(folder: Path, names: Iterable[str]) -> str | None:
+    """Find the first file that is not whole."""
+    from safetensors import safe_open
+
+    from ltenet.io import load
+
+    for path in (folder / name for name in names):
+        try:
+            if path.suffix == ".npz":
+                with zipfile.ZipFile(path) as archive:
+                    assert archive.testzip() is None
+            elif path.suffix == ".ply":
+                load(path)
+            elif path.suffix == ".json":
+                json.loads(path.read_text(encoding="utf-8"))
+            elif path.suffix == ".safetensors":
+                with safe_open(path, "np") as tensors:
+                    assert list(tensors.keys())
+            elif path.suffix in (".csv", ".md", ".html"):
+                assert path.read_text(encoding="utf-8").endswith("\n")
+        except Exception as error:  # whatever the half of a file leads to
+            return f"{path.name} is not whole ({type(error).__name__}: {error})"
+    return None
 
 
 def kill(verb: Verb, rounds: int, base: Path, random: Random) -> dict[str, object]:
@@ -206,9 +254,11 @@ def kill(verb: Verb, rounds: int, base: Path, random: Random) -> dict[str, objec
         code = run(verb.command, folder, aim)[0]
         killed += code == -signal.SIGKILL
         found = contents(folder, verb.outputs)
-        # A training writes as it goes; what it left must be good for going on.
-        if verb.name != "train" and found not in (old, new):
+        if not verb.steps and found not in (old, new):
             faults.append(f"{aim}: outputs are neither old nor new")
+        broken = damage(folder, found)
+        if broken is not None:
+            faults.append(f"{aim}: {broken}")
         code = run(verb.again(folder), folder)[0]
         if code != 0:
             told = (base / f"{folder.name}.log").read_text(errors="replace")[-300:]

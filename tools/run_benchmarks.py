@@ -43,6 +43,8 @@ class Bench(NamedTuple):
 
 #: Time and memory: `python -m benchmarks.NAME`.
 SPEED = tuple(Bench(name, ()) for name in ("compute", "shapes", "matching", "scale"))
+#: What damaged inputs cost: `python -m benchmarks.robustness`.
+ROBUSTNESS = (Bench("damages", ()),)
 _ANIMALS = ("--what", "animal", "--weights", "animal")
 #: What refinement gains on generated shapes: `python -m benchmarks.refinement --table ...`.
 REFINEMENT = (
@@ -108,6 +110,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=0, help="processes")
     parser.add_argument("--paper", action="store_true", help="the paper's experiments instead")
     parser.add_argument("--refinement", action="store_true", help="gains on generated shapes")
+    parser.add_argument("--robustness", action="store_true", help="damaged inputs instead")
     parser.add_argument("--speed", action="store_true", help="time and memory instead")
     parser.add_argument(
         "--continue", dest="again", action="store_true", help="test finished runs, train none"
@@ -151,6 +154,11 @@ def _chosen(options: argparse.Namespace) -> list[tuple[str, Path, list[str]]]:
         folder = options.results / "speed"
         found = [(name, folder, [f"benchmarks.{name}", "--json"]) for name, _ in SPEED]
         found[-1][2].extend(["--plot", str(folder / "scale.png")])
+    elif options.robustness:
+        folder = options.results / "robustness"
+        drawn = ["--plot", str(folder / "damages.png")]
+        table = ["benchmarks.robustness", "--json", *drawn]
+        found = [(name, folder, [*table, *pairs]) for name, _ in ROBUSTNESS]
     elif options.refinement:
         folder = options.results / "refinement"
         table = ["benchmarks.refinement", "--json", "--table"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 
+import numpy as np
 import pytest
 
 from ltenet.cli.progress import progress, stages
@@ -60,7 +61,42 @@ def test_refinement_says_how_far_it_is() -> None:
         MatchConfig(model="human", points=100), progress=lambda *event: told.append(event)
     )
     matcher.match(source, target)
+    embedded = [share for stage, share in told if stage == "embed"]
+    assert embedded == sorted(embedded)
+    assert len({share for share in embedded if 0 < share < 1}) >= 4
     shares = [share for stage, share in told if stage == "refine"]
     assert shares == sorted(shares)
     assert (shares[0], shares[-1]) == (0.0, 1.0)
     assert len({share for share in shares if 0.1 < share < 1}) >= 4
+
+
+def test_long_transfers_say_how_far_they_are() -> None:
+    from ltenet.bodies.humans import HumanGenerator
+    from ltenet.correspondence import Correspondence
+    from ltenet.io.textures import TexturedMesh
+    from ltenet.shape import Shape
+    from ltenet.transferring.transfer import transfer
+
+    generator = HumanGenerator()
+    faces = generator.template.faces.astype(np.int64)
+    source, target = (Shape(generator.draw(3, index).vertices, faces) for index in (0, 1))
+    corr = Correspondence(np.arange(len(source)), len(target), source=source, target=target)
+    uv = source.points[:, :2] - source.points[:, :2].min(axis=0)
+    pixels = np.zeros((8, 8, 3), np.uint8)
+    painted = np.zeros(len(faces), np.int64)
+    giver = TexturedMesh(target, uv / uv.max(), faces, (pixels,), painted)
+    onto = TexturedMesh(source, uv / uv.max(), faces, (np.zeros((300, 300, 3), np.uint8),), painted)
+    for what, values, receiver in (("texture", giver, onto), ("deformation", target, source)):
+        told: list[tuple[str, float]] = []
+        transfer(
+            corr,
+            values,
+            what=what,  # type: ignore[call-overload]
+            onto=receiver,
+            direction="pull",
+            progress=lambda *event, told=told: told.append(event),
+        )
+        shares = [share for stage, share in told if stage == "carry"]
+        assert shares == sorted(shares)
+        assert shares[0] > 0
+        assert shares[-1] > 0.8

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -152,3 +153,37 @@ def test_options_of_an_atlas_that_contradict(
     assert main([*arguments, "--add", "--groups", "g.csv"]) == 2
     assert main([*arguments, "--rounds", "-1"]) == 2
     assert "got --rounds -1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"modes": None},
+        {"mean": None},
+        {"center": np.zeros((2, 3))},
+        {"modes": np.zeros((2, 4))},
+        {"variances": np.array(["a", "b"])},
+        {"scores": np.zeros(3)},
+    ],
+)
+def test_a_damaged_atlas_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
+    arrays = {
+        "mean": np.eye(4)[:, :3],
+        "center": np.eye(4)[:, :3],
+        "modes": np.ones((2, 4, 3)),
+        "variances": np.array([2.0, 1.0]),
+        "scores": np.ones((3, 2)),
+    }
+    np.savez(tmp_path / "atlas.npz", **arrays)
+    assert len(read_model(tmp_path)[1].modes) == 2
+    changed = {key: value for key, value in (arrays | change).items() if value is not None}
+    np.savez(tmp_path / "atlas.npz", **changed)
+    with pytest.raises(InputError, match=r"atlas\.npz: got"):
+        read_model(tmp_path)
+
+
+def test_groups_with_an_oversized_cell_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "groups.csv"
+    path.write_text("name,group\na," + "x" * 200_000 + "\n")
+    with pytest.raises(InputError, match="not CSV"):
+        read_groups(path)

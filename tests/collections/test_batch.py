@@ -311,6 +311,10 @@ def test_a_damaged_prepared_shape_is_made_again(
     good = path.read_bytes()
     path.write_bytes(good[: len(good) // 2])
     assert store.prepare(plan.specimens[0]).read_bytes() == good
+    with np.load(path) as arrays:  # whole as an archive, and yet without what it needs
+        np.savez(path, **{key: value for key, value in arrays.items() if key != "parts"})
+    store.prepared(plan.specimens[0])
+    assert path.read_bytes() == good
 
 
 def test_journals_keep_the_last_word(tmp_path: Path) -> None:
@@ -348,3 +352,24 @@ def test_options_that_contradict(
     assert main(["batch", str(people), "-o", str(tmp_path / "out"), *arguments]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (".,b.ply", "expected two paths"),
+        ("a.ply," + "x" * 200_000, "not CSV"),
+        ("a.ply", "1 columns"),
+    ],
+)
+def test_hostile_tables_of_pairs(tmp_path: Path, row: str, words: str) -> None:
+    table = tmp_path / "pairs.csv"
+    table.write_text(f"source,target\n{row}\n")
+    with pytest.raises(InputError, match=words):
+        plan_table(table)
+
+
+def test_names_of_many_digits_are_sorted(tmp_path: Path) -> None:
+    table = tmp_path / "pairs.csv"
+    table.write_text(f"a{'9' * 5000}.ply,a2.ply\na10.ply,a2.ply\n")
+    assert [one.path.name for one in plan_table(table).specimens][:2] == ["a2.ply", "a10.ply"]

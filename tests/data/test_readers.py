@@ -146,14 +146,50 @@ def test_surreal_h5_without_h5py(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         open_set("surreal", tmp_path / "train.h5")
 
 
+def stand_in_for_h5py(arrays: dict[str, np.ndarray]) -> ModuleType:
+    class Dataset(np.ndarray):
+        is_virtual, external = False, None
+
+    class HardLink:
+        pass
+
+    class File(dict):  # type: ignore[type-arg]
+        def __init__(self, path: Path, mode: str) -> None:
+            super().__init__({key: array.view(Dataset) for key, array in arrays.items()}, group={})
+
+        def get(self, key: str, *, getlink: bool) -> HardLink:  # type: ignore[override]
+            return HardLink()
+
+    module = ModuleType("h5py")
+    module.Dataset, module.HardLink, module.File = Dataset, HardLink, File  # type: ignore[attr-defined]
+    return module
+
+
+def test_hostile_h5(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "train.h5"
+    (tmp_path / "other.bin").write_bytes(bytes(96))
+    for name, make in {
+        "more than the": lambda file: file.create_dataset(
+            "v", (10**6, 10**6, 3), "f4", chunks=True
+        ),
+        "in other files": lambda file: file.create_dataset(
+            "v", (2, 4, 3), "f4", external=[(str(tmp_path / "other.bin"), 0, 96)]
+        ),
+        "got nothing": lambda file: file.__setitem__("v", h5py.ExternalLink("other.h5", "/v")),
+    }.items():
+        with h5py.File(path, "w") as file:
+            make(file)
+        with pytest.raises(InputError, match=name):
+            open_set("surreal", path)
+
+
 def test_surreal_h5(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     samples = np.stack([POINTS, POINTS + 1])
     try:
         import h5py
     except ImportError:  # a stand-in with the part of its interface that is used
-        h5py = ModuleType("h5py")
-        h5py.Dataset = np.ndarray
-        h5py.File = lambda path, mode: {"vertices": samples, "group": {}}
+        h5py = stand_in_for_h5py({"vertices": samples})
         monkeypatch.setitem(sys.modules, "h5py", h5py)
         (tmp_path / "train.h5").write_bytes(b"")
     else:

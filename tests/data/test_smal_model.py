@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+import tracemalloc
 import types
 from pathlib import Path
 from typing import Any
@@ -91,3 +92,23 @@ def test_other_files(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "smal.pkl").write_bytes(content)
     with pytest.raises(InputError, match=message):
         read_smal_model(tmp_path / "smal.pkl")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x80\x02]r\xff\xff\xff\x7f.",  # LONG_BINPUT: a memo of 2^31 entries
+        b"\x80\x04\x95\xff\xff\xff\xff\xff\xff\xff\x3f].",  # FRAME: of 2^62 bytes
+        b"\x80\x02T\xff\xff\xff\x7fabc.",  # BINSTRING: of 2^31 bytes
+        b"\x80\x05\x96\xff\xff\xff\xff\x00\x00\x00\x00abc.",  # BYTEARRAY8: of 2^32 bytes
+    ],
+)
+def test_pickles_that_declare_too_much_take_no_memory(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "smal.pkl"
+    file.write_bytes(content)
+    tracemalloc.start()
+    with pytest.raises(InputError, match="more than arrays, or a damaged file"):
+        read_smal_model(file)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**20

@@ -12,10 +12,12 @@ from ltenet.correspondence.algebra import MapArrays
 from ltenet.errors import InputError, UsageError
 from ltenet.geometry.arrays import FloatArray
 from ltenet.io.landmarks import Landmarks, write_landmarks
+from ltenet.matching.cleaning import Cleaned
 from ltenet.matching.config import MatchConfig
 from ltenet.matching.known_pairs import KnownPairs, known_pairs, read_known_pairs
 from ltenet.matching.matcher import Matcher
-from ltenet.matching.preparation import Cleaned, Prepared, Sample
+from ltenet.matching.preparation import Prepared
+from ltenet.matching.sample import Sample
 from ltenet.matching.steering import Steering, places_in, signature
 from ltenet.method.encoder import EncoderConfig
 from ltenet.method.model import LTENet, ModelConfig

@@ -22,14 +22,8 @@ from ltenet.matching.candidates import ranked_candidates
 from ltenet.matching.config import MatchConfig
 from ltenet.matching.matcher import Matcher, match
 from ltenet.matching.networks import Networks, read_networks
-from ltenet.matching.preparation import (
-    PART,
-    Prepared,
-    prepare,
-    sample_rows,
-    surface_shares,
-    yaw_only,
-)
+from ltenet.matching.preparation import PART, Prepared, prepare, yaw_only
+from ltenet.matching.sample import sample_rows, surface_shares
 from ltenet.method.model import LTENet
 from ltenet.shape import Shape
 

@@ -7,13 +7,14 @@ import logging
 import numpy as np
 import pytest
 import torch
+from scipy.spatial import KDTree
 
 from ltenet.bodies.body_pairs import own_generator
 from ltenet.errors import InputError
 from ltenet.geometry.winding import signed_volume
+from ltenet.matching.cleaning import reflected
 from ltenet.matching.matcher import REVERSED, match
 from ltenet.matching.outliers import inliers, part_of
-from ltenet.matching.preparation import reflected
 from ltenet.refinement.embedded_shape import EmbeddedShape
 from ltenet.refinement.judge import map_scores
 from ltenet.refinement.pair import Pair
@@ -77,6 +78,33 @@ def test_clutter_is_found(mesh: bool) -> None:
     assert kept[len(whole) :][far].mean() < 0.05
 
 
+@pytest.mark.parametrize("what", ["human", "animal"])
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.2])
+def test_little_clutter_is_found_and_surfaces_stay(what: str, share: float) -> None:
+    lost, left = [], []
+    for index in range(4):
+        whole = some(body(what, index), 1024, seed=index)
+        shape = cluttered(whole, share, seed=index)
+        kept = np.zeros(len(shape), bool)
+        kept[inliers(shape)] = True
+        nearest = KDTree(body(what, index).points).query(shape.points[1024:])[0]
+        far = nearest > 0.05 * whole.diameter
+        lost.append(1 - kept[:1024].mean())
+        left.append(kept[1024:][far].mean())
+    assert np.mean(lost) < 0.01
+    assert np.mean(left) < 0.2
+
+
+def test_uneven_scans_keep_nearly_every_point() -> None:
+    for what in ("human", "animal"):
+        for index in range(4):
+            whole = body(what, index)
+            away = np.linalg.norm(whole.points - whole.points[17], axis=1)
+            dense = np.where(away < np.quantile(away, 0.1), 9.0, 1.0)  # half of the points there
+            shape = some(whole, 1024, shares=dense / dense.sum())
+            assert len(inliers(shape)) > 0.997 * len(shape)
+
+
 @pytest.mark.parametrize("far", [10.0, 1000.0])
 @pytest.mark.parametrize("mesh", [True, False])
 def test_strays_are_found(mesh: bool, far: float) -> None:
@@ -122,7 +150,7 @@ def test_clutter_costs_little_accuracy() -> None:
             places = match(*shapes, model="human", threshold=0.0).positions()[:1024]
             errors = np.linalg.norm(places - target.points[rows], axis=1) / target.diameter
             shares[dirty].append(np.mean(np.nan_to_num(errors, nan=1.0) <= 0.05))
-    assert np.mean(shares[True]) > np.mean(shares[False]) - 0.05
+    assert np.mean(shares[True]) > np.mean(shares[False]) - 0.03
 
 
 @pytest.mark.parametrize(

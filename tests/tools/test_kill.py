@@ -10,7 +10,7 @@ import pytest
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("verb", ["match", "transfer", "train", "adapt"])
+@pytest.mark.parametrize("verb", ["match", "transfer", "train", "adapt", "batch", "atlas"])
 def test_a_killed_verb_leaves_nothing_half_written(verb: str) -> None:
     # A process of its own: forking one that has used threads may hang.
     command = [sys.executable, "-m", "tools.kill", "--rounds", "4", "--verb", verb, "--json"]

@@ -15,7 +15,7 @@ from tools import results_page
 from tools.conclusions import CHECKS, CONTROL, Measured, above, best, compared, conclusions
 from tools.generated_tables import TABLES
 from tools.results_page import ROOT, pages, rewritten
-from tools.run_benchmarks import REFINEMENT, SPEED, benches
+from tools.run_benchmarks import REFINEMENT, ROBUSTNESS, SPEED, benches
 
 
 def spread(mean: float, std: float = 0.0) -> dict[str, float]:
@@ -238,8 +238,19 @@ def test_refinement(tmp_path: Path) -> None:
     assert "| animals, 1,024 points | 10 of 10 | 10 of 10 | 10 of 10 | 0 of 30 |" in points
 
 
+def test_table_of_damages(tmp_path: Path) -> None:
+    (tmp_path / "robustness").mkdir()
+    ours = {"accuracy": 92.38, "error": 2.11, "stated": 89.6}
+    theirs = {"accuracy": 73.9, "error": None, "stated": None}
+    result = {"pairs": 2, "cases": {"clean": {"ltenet": ours, "cpd": theirs}}}
+    (tmp_path / "robustness" / "damages.json").write_text(json.dumps(result))
+    made = filled("generated robustness damages", tmp_path)
+    assert "| clean | 92.4 | 2.1 | 89.6 | 73.9 | - |" in made
+    assert "Means over 2 pairs" in made
+
+
 def test_every_table_is_measured_by_the_tool() -> None:
-    measured = {"speed": SPEED, "refinement": REFINEMENT}
+    measured = {"speed": SPEED, "refinement": REFINEMENT, "robustness": ROBUSTNESS}
     for folder, tables in TABLES.items():
         names = {bench.name for bench in measured[folder]}
         assert all(set(table.names) <= names for table in tables.values())

@@ -169,6 +169,7 @@ def test_results_are_complete_and_inputs_removed(app: Served, small: tuple[Path,
     assert all(stage["share"] == 1.0 for stage in state["stages"])
     offered = [file["name"] for file in state["downloads"]]
     assert {"map.npz", "map.txt", "source_colored.ply", "report.html"} <= set(offered)
+    assert {"source_wrapped.ply", "target_wrapped.ply"} <= set(offered)
     for name in offered:
         status, content = app.ask(f"api/jobs/{job}/{name}")
         assert status == 200
@@ -193,13 +194,16 @@ def test_two_jobs_queue_and_cancel_works(app: Served, small: tuple[Path, Path]) 
     assert finished(app, again)["state"] == "done"
 
 
-def test_a_damaged_file_fails_with_its_own_name(app: Served, small: tuple[Path, Path]) -> None:
+def test_a_damaged_file_is_told_at_upload(app: Served, small: tuple[Path, Path]) -> None:
     good = app.upload("good.ply", small[1].read_bytes())
-    cut = app.upload("cut%20off.ply", small[1].read_bytes()[:-100])
-    state = finished(app, app.add(cut, good))
-    assert state["state"] == "failed"
-    assert "cut off" in state["message"]
-    assert "/" not in state["message"].split(";")[0]
+    content = small[1].read_bytes()[:-100]
+    status, answer = app.ask("api/files?name=cut%20off.ply", method="PUT", body=content)
+    message = json.loads(answer)["error"]
+    assert status == 400
+    assert message.startswith("cut off: got")
+    assert "/" not in message.split(";")[0]
+    assert app.ask("api/jobs", method="POST", body=json.dumps({"source": good}).encode())[0] == 400
+    assert len(list(app.temporary.glob("ltenet-app*/uploads/*"))) == 1
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ltenet.errors import InputError
+from ltenet.viewer import checking
 from ltenet.viewer.jobs import Jobs
 from ltenet.viewer.limits import LEAST_MEMORY, limit_memory, memory_limit, ran_out_of_memory
 
@@ -73,3 +75,23 @@ def test_torch_says_it_in_its_own_words() -> None:
     assert ran_out_of_memory(RuntimeError(said))
     assert not ran_out_of_memory(RuntimeError("shapes do not match"))
     assert not ran_out_of_memory(ValueError("cannot allocate memory"))
+
+
+def test_a_checker_that_is_stuck_has_a_successor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good, bad = tmp_path / "good.xyz", tmp_path / "bad.xyz"
+    good.write_text("0 0 0\n1 2 3\n")
+    bad.write_text("0 0 zero\n")
+    checker = checking.Checker()
+    try:
+        assert checker.check(good, "mine") == 2
+        with pytest.raises(InputError, match=r"^mine, line 1: got 'zero'"):
+            checker.check(bad, "mine")
+        with monkeypatch.context() as patch:
+            patch.setattr(checking, "CHECK_SECONDS", 0.0)
+            with pytest.raises(InputError, match=r"^mine: got a file that takes too much"):
+                checker.check(good, "mine")
+        assert checker.check(good, "mine") == 2
+    finally:
+        checker.close()

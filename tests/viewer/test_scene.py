@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis.extra import numpy as arrays_of
 
 import ltenet.viewer
 from ltenet.correspondence import Correspondence
+from ltenet.data.augmentation import random_rotation
 from ltenet.errors import InputError, UsageError
 from ltenet.shape import Shape
 from ltenet.viewer import Report, notebook_html, view
@@ -261,3 +263,20 @@ def test_the_picture_shows_both(people: tuple[Shape, Shape], rough_map: Correspo
     half = image.shape[1] // 2
     for side in (image[:140, :half], image[:140, half:]):
         assert 0.05 < (side < 250).any(axis=2).mean() < 0.8
+
+
+def test_the_picture_is_upright_and_from_one_side(
+    people: tuple[Shape, Shape], rough_map: Correspondence
+) -> None:
+    source, target = people
+    turns = [random_rotation("any", np.random.default_rng(seed)) for seed in (1, 2)]
+    plain = picture(source, target, rough_map, size=(60, 70)).astype(int)
+    known = replace(rough_map, details={"upright": turns[1].T.tolist()})
+    turned = picture(
+        source.rotated(turns[0]), target.rotated(turns[1]), known, size=(60, 70)
+    ).astype(int)
+    shown, expected = ((image < 250).any(axis=2) for image in (turned, plain))
+    assert (shown != expected).mean() < 0.03
+    for odd in ("text", [[1, 2], [3]], np.ones((3, 3)).tolist(), None):
+        strange = replace(rough_map, details={"upright": odd})
+        np.testing.assert_array_equal(picture(source, target, strange, size=(60, 70)), plain)

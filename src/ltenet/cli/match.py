@@ -15,7 +15,10 @@ from ltenet.errors import UsageError
 from ltenet.matching.config import MatchConfig
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ltenet.correspondence import Correspondence
+    from ltenet.shape import Shape
 
 Threads = Annotated[int | None, tyro.conf.arg(metavar="INT")]
 
@@ -69,27 +72,43 @@ class Match(Command):
             import torch
 
             torch.set_num_threads(self.threads)
-        source, target = load(self.source), load(self.target)
-        pairs = read_known_pairs(self.pairs, source, target) if self.pairs else None
-        with stages("embed") as progress:
+        with stages("read") as progress:
+            source = load(self.source)
+            progress("read", 0.5)
+            target = load(self.target)
+            pairs = read_known_pairs(self.pairs, source, target) if self.pairs else None
             matcher = Matcher(self.matching, progress=progress)
             correspondence = matcher.match(source, target, pairs=pairs)
-            progress("write", 0.0)
-            if self.output is not None:
-                correspondence.save(self.output, index_base=self.index_base, force=self.force)
-            if self.report is not None:
-                from ltenet.viewer import view
-                from ltenet.viewer.textures import texture_of
-
-                meshes = texture_of(self.source) or source, texture_of(self.target) or target
-                view(*meshes, correspondence, save=self.report, force=self.force)
-            if self.png is not None:
-                from ltenet.drawing.rendering import write_png
-                from ltenet.viewer.picture import picture
-
-                image = picture(source, target, correspondence)
-                write_png(self.png, image, force=self.force)
+            self._write(source, target, correspondence, progress)
         return self._result(correspondence, matcher.seconds)
+
+    def _write(
+        self,
+        source: Shape,
+        target: Shape,
+        correspondence: Correspondence,
+        progress: Callable[[str, float], None],
+    ) -> None:
+        wanted = sum(path is not None for path in (self.output, self.report, self.png))
+        done = 0.0
+        progress("write", done)
+        if self.output is not None:
+            correspondence.save(self.output, index_base=self.index_base, force=self.force)
+            progress("write", done := done + 1 / wanted)
+        if self.report is not None:
+            from ltenet.viewer import view
+            from ltenet.viewer.textures import texture_of
+
+            meshes = texture_of(self.source) or source, texture_of(self.target) or target
+            view(*meshes, correspondence, save=self.report, force=self.force)
+            progress("write", done := done + 1 / wanted)
+        if self.png is not None:
+            from ltenet.drawing.rendering import write_png
+            from ltenet.viewer.picture import picture
+
+            image = picture(source, target, correspondence)
+            write_png(self.png, image, force=self.force)
+            progress("write", 1.0)
 
     def _check(self) -> None:
         """Refuse what could not be written or used, before the first second of work."""

@@ -10,6 +10,7 @@ import tyro
 
 from ltenet.cli.command import Command, MapPath, OptionalPath, Result, SourcePath, TargetPath
 from ltenet.cli.output import say, table
+from ltenet.cli.progress import stages
 from ltenet.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -69,10 +70,14 @@ class Transfer(Command):
 
         self._check()
         paths = self._ordered()
-        source, target = load(paths.source), load(paths.target)
-        correspondence = Correspondence.load(
-            paths.map, source=source, target=target, index_base=self.index_base
-        )
+        with stages("read") as progress:
+            source = load(paths.source)
+            progress("read", 0.4)
+            target = load(paths.target)
+            progress("read", 0.8)
+            correspondence = Correspondence.load(
+                paths.map, source=source, target=target, index_base=self.index_base
+            )
         giver, receiver = (source, target) if self._forward else (target, source)
         carry = {
             "colors": self._colors,
@@ -210,7 +215,15 @@ class Transfer(Command):
             )
         if onto is None:
             say(f"{self._paths[1]}: no texture coordinates are used: points get colours")
-        painted = transfer(corr, mesh or giver, onto=onto or receiver, what="texture", **self._way)
+        with stages("carry") as progress:
+            painted = transfer(
+                corr,
+                mesh or giver,
+                onto=onto or receiver,
+                what="texture",
+                progress=progress,
+                **self._way,
+            )
         became = "colours of points" if onto is None else "picture"
         return {"became": became, **self._saved(painted)}
 
@@ -229,7 +242,15 @@ class Transfer(Command):
                 f"{self.output}: got {self._paths[0]} without a texture, expected one to keep for "
                 ".glb; try .ply or .obj"
             )
-        bent = transfer(corr, textured or giver, onto=receiver, what="deformation", **self._way)
+        with stages("carry") as progress:
+            bent = transfer(
+                corr,
+                textured or giver,
+                onto=receiver,
+                what="deformation",
+                progress=progress,
+                **self._way,
+            )
         shape = bent if isinstance(bent, Shape) else bent.shape
         away = Surface(receiver).nearest(shape.points).distances / receiver.diameter  # (N,)
         figures: dict[str, Any] = {"mean_distance": round(float(away.mean()), 6)}

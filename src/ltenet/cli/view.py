@@ -10,6 +10,7 @@ import tyro
 
 from ltenet.cli.command import Command, MapPath, OptionalPath, Result, SourcePath, TargetPath
 from ltenet.cli.output import table
+from ltenet.cli.progress import stages
 from ltenet.errors import UsageError
 
 if TYPE_CHECKING:
@@ -65,9 +66,13 @@ class View(Command):
         for path, suffixes in ((self.output, (".html", ".htm")), (self.png, (".png",))):
             if path is not None:
                 check_output(path, force=self.force, suffixes=suffixes)
-        source, target = load(self.source), load(self.target)
-        correspondence = self._map(self.map, source, target)
-        truth = None if self.truth is None else self._map(self.truth, source, target)
+        with stages("read") as progress:
+            source = load(self.source)
+            progress("read", 0.3)
+            target = load(self.target)
+            progress("read", 0.6)
+            correspondence = self._map(self.map, source, target)
+            truth = None if self.truth is None else self._map(self.truth, source, target)
         summary = summarize(correspondence)
         figures: dict[str, Any] = {"source": str(self.source), "target": str(self.target)}
         if truth is not None:
@@ -77,20 +82,23 @@ class View(Command):
                 "within_5_percent": round(measured.within(0.05), 4),
                 "auc": round(measured.auc, 4),
             }
-        if self.output is not None:
-            view(
-                texture_of(self.source) or source,
-                texture_of(self.target) or target,
-                correspondence,
-                save=self.output,
-                truth=truth,
-                title=self.title,
-                force=self.force,
-            )
-            figures |= {"report": str(self.output), "bytes": self.output.stat().st_size}
-        if self.png is not None:
-            write_png(self.png, picture(source, target, correspondence), force=self.force)
-            figures["picture"] = str(self.png)
+        with stages("write") as progress:
+            if self.output is not None:
+                meshes = texture_of(self.source) or source, texture_of(self.target) or target
+                progress("write", 0.2)
+                view(
+                    *meshes,
+                    correspondence,
+                    save=self.output,
+                    truth=truth,
+                    title=self.title,
+                    force=self.force,
+                )
+                figures |= {"report": str(self.output), "bytes": self.output.stat().st_size}
+            if self.png is not None:
+                progress("write", 0.6)
+                write_png(self.png, picture(source, target, correspondence), force=self.force)
+                figures["picture"] = str(self.png)
         text = summary.headline + "\n\n" + table(list(figures.items()))
         return Result({**summary._asdict(), **figures}, text)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,8 +24,9 @@ from ltenet.errors import InputError
 from ltenet.files import atomic_path
 from ltenet.geometry.arrays import FloatArray
 from ltenet.io import save
-from ltenet.io.formats.arrays import read_archive
-from ltenet.io.formats.text import read_text
+from ltenet.io.formats.arrays import numbers, read_archive
+from ltenet.io.formats.tables import csv_rows
+from ltenet.io.formats.text import failure, read_text
 from ltenet.io.landmarks import Landmarks, write_landmarks
 from ltenet.shape import Shape
 from ltenet.transferring.surface import Surface
@@ -150,8 +150,7 @@ def spread_to_all(
 
 def read_groups(path: Path) -> dict[str, str]:
     """Read a table with the columns name and group."""
-    rows = [[cell.strip() for cell in row] for row in csv.reader(read_text(path).splitlines())]
-    rows = [row for row in rows if any(row)]
+    rows = [cells for _, cells in csv_rows(path, read_text(path)) if any(cells)]
     if rows and [cell.lower() for cell in rows[0]] == ["name", "group"]:
         rows = rows[1:]
     if not rows or any(len(row) != 2 or not all(row) for row in rows):
@@ -212,10 +211,30 @@ def read_model(folder: Path) -> tuple[Shape, ShapeModel]:
             f"{folder}: got a folder without {ATLAS}, expected that of an atlas; try making it "
             "first, without --add"
         )
-    arrays = read_archive(folder / ATLAS)
-    mean = Shape(arrays["mean"], arrays.get("faces"), name="mean")
+    path = folder / ATLAS
+    arrays = read_archive(path)
     names = ("center", "modes", "variances", "scores")
-    return mean, ShapeModel(*(arrays[name] for name in names))
+    found = {name: arrays.get(name) for name in ("mean", *names)}
+    held = {name: numbers(path, name, array) for name, array in found.items() if array is not None}
+    sizes = {name: array.shape for name, array in held.items()}
+    vertices, modes = sizes.get("mean", ()), sizes.get("variances", ())
+    expected = {
+        "mean": vertices,
+        "center": vertices,
+        "modes": (*modes, *vertices),
+        "variances": modes,
+        "scores": (sizes.get("scores", ())[:1] + modes),
+    }
+    if sizes != expected or len(vertices) != 2 or len(modes) != 1:
+        raise failure(
+            path,
+            None,
+            f"got arrays of shapes {sizes}, expected mean, center, modes, variances and scores of "
+            "one model",
+            "try making the atlas again",
+        )
+    mean = Shape(held["mean"], arrays.get("faces"), name="mean")  # type: ignore[arg-type]
+    return mean, ShapeModel(*(held[name].astype(np.float64) for name in names))
 
 
 def project(

@@ -5,13 +5,13 @@ Everything here follows from names alone, so every process of a batch makes the 
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from ltenet.errors import InputError, UsageError
+from ltenet.io.formats.tables import csv_rows
 from ltenet.io.formats.text import read_text
 from ltenet.io.shapes import LOADERS
 
@@ -147,13 +147,11 @@ def plan_folder(
 
 def plan_table(table: Path) -> Plan:
     """Plan the pairs that a `.csv` lists: columns source and target, paths relative to the file."""
-    rows = [
-        [cell.strip() for cell in row] for row in csv.reader(read_text(table).splitlines()) if row
-    ]
+    rows = [cells for _, cells in csv_rows(table, read_text(table))]
     if rows and tuple(cell.lower() for cell in rows[0]) == _HEADER:
         rows = rows[1:]
     for number, row in enumerate(rows, 1):
-        if len(row) != 2 or not all(row):
+        if len(row) != 2 or not all(Path(cell).name for cell in row):
             raise InputError(
                 f"{table}: got {len(row)} columns in row {number}, expected two paths, source and "
                 "target; try a comma between them"
@@ -178,8 +176,9 @@ def _wanted(path: Path, folder: Path, skip: Path | None) -> bool:
 
 def _natural(path: Path) -> list[tuple[int, int, str]]:
     """Sort key by which scan2 precedes scan10."""
-    words = re.split(r"(\d+)", path.as_posix())
-    return [(0, int(word), word) if word.isdigit() else (1, 0, word) for word in words]
+    # A table may name a file of 5,000 digits, more than Python turns into a number.
+    words = re.split(r"(\d{1,18})", path.as_posix())
+    return [(0, int(word), word) if word.isdecimal() else (1, 0, word) for word in words]
 
 
 def _named(paths: Sequence[Path], folder: Path) -> tuple[Specimen, ...]:

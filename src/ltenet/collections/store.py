@@ -68,7 +68,12 @@ class Store:
         """Return a prepared shape, or its mirror image, from memory or from disk."""
         path = self.prepare(specimen, mirror=mirror)
         if path not in self._held:
-            self._held[path] = read_prepared(path, self.matcher.networks, name=specimen.name)
+            try:
+                self._held[path] = read_prepared(path, self.matcher.networks, name=specimen.name)
+            except Exception:  # damaged since it was written, so made anew
+                path.unlink(missing_ok=True)
+                path = self.prepare(specimen, mirror=mirror)
+                self._held[path] = read_prepared(path, self.matcher.networks, name=specimen.name)
         self._held.move_to_end(path)
         while len(self._held) > _HELD:
             self._held.popitem(last=False)

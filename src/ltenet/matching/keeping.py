@@ -20,12 +20,14 @@ from scipy.sparse import csr_array
 from ltenet import __version__
 from ltenet.files import atomic_path
 from ltenet.io.formats.arrays import read_archive
+from ltenet.matching.cleaning import Cleaned, reflected
 from ltenet.matching.config import MatchConfig
 from ltenet.matching.matcher import PreparedShape, may_know
 from ltenet.matching.networks import Networks
 from ltenet.matching.orientation import FILE, Frame
 from ltenet.matching.outliers import part_of
-from ltenet.matching.preparation import Cleaned, Prepared, Sample, reflected
+from ltenet.matching.preparation import Prepared
+from ltenet.matching.sample import Sample
 from ltenet.shape import Shape
 
 #: Number of the file format; part of `preparation_digest`.

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -23,17 +24,18 @@ from ltenet import __version__
 from ltenet.correspondence import UNMATCHED, Correspondence
 from ltenet.correspondence.algebra import MapArrays
 from ltenet.errors import UsageError
-from ltenet.geometry.arrays import FloatArray, IntArray
+from ltenet.geometry.arrays import IntArray
 from ltenet.geometry.winding import is_inside_out
 from ltenet.io import load
 from ltenet.matching.candidates import Candidate, ranked_candidates
+from ltenet.matching.cleaning import Cleaned
 from ltenet.matching.confidence import evidence, read_calibration
 from ltenet.matching.config import MatchConfig
-from ltenet.matching.dense import Carrier, Landing, land
+from ltenet.matching.extending import to_every_vertex, with_outliers
 from ltenet.matching.frame_networks import KINDS
 from ltenet.matching.known_pairs import KnownPairs, known_pairs
 from ltenet.matching.networks import Networks, read_networks
-from ltenet.matching.preparation import Cleaned, Prepared, prepare
+from ltenet.matching.preparation import Prepared, prepare
 from ltenet.matching.steering import Steering
 from ltenet.matching.summary import DECIDED
 from ltenet.method.model import available_weights
@@ -123,7 +125,7 @@ class Matcher:
                 "front and back may be exchanged: another orientation is nearly as plausible"
             )
         source, target = best.source.sample.cleaned, best.target.sample.cleaned
-        arrays = _with_outliers(
+        arrays = with_outliers(
             MapArrays(indices, scores, landing.neighbors, landing.weights), source, target
         )
         if steering is not None:
@@ -154,12 +156,15 @@ class Matcher:
     def _prepared(self, *shapes: tuple[Shape, bool, IntArray | None]) -> list[PreparedShape]:
         """Prepare shapes, each reflected first or not, with points to include."""
         with self._stage("embed"):
-            found = side_by_side(*(partial(self._prepare_one, *shape) for shape in shapes))
+            steps = _Steps(self._progress, "embed", 3 * len(shapes))
+            found = side_by_side(*(partial(self._prepare_one, *shape, steps) for shape in shapes))
         for prepared in found:
             _tell_what_is_odd(prepared[0][0].sample.cleaned)
         return found
 
-    def _prepare_one(self, shape: Shape, mirror: bool, include: IntArray | None) -> PreparedShape:
+    def _prepare_one(
+        self, shape: Shape, mirror: bool, include: IntArray | None, steps: _Steps
+    ) -> PreparedShape:
         config = self.config
         found = prepare(
             shape,
@@ -169,10 +174,13 @@ class Matcher:
             seed=config.seed,
             mirror=mirror,
             include=include,
+            tell=steps.one_more,
         )
+        steps.one_more()
         for networks, orientations in zip(self.networks, found, strict=True):
             if may_know(networks, orientations[0]):
                 _ = orientations[0].first_part  # here, so that the time counts as embedding
+        steps.one_more()
         return found
 
     def _details(self, best: Candidate) -> dict[str, Any]:
@@ -192,6 +200,7 @@ class Matcher:
             "outliers": [side.outliers for side in sides],
             "inside_out": [is_inside_out(side.given.points, side.given.faces) for side in sides],
             **frames,
+            "upright": best.target.rotation.round(6).tolist(),
             "direction_probability": round(best.probability, 3),
             "energy": round(best.refined.energy, 4),
             "mirrored": round(best.refined.mirrored, 4),
@@ -207,6 +216,20 @@ class Matcher:
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
         self._progress(name, 1.0)
         log.info("%s: %.2f s", name, self.seconds[name])
+
+
+class _Steps:
+    """Counts the steps of shapes that are prepared side by side, and tells the share done."""
+
+    def __init__(self, progress: Progress, stage: str, total: int) -> None:
+        self._progress, self._stage, self._total = progress, stage, total
+        self._done, self._lock = 0, Lock()
+
+    def one_more(self) -> None:
+        """Tell that a step is done."""
+        with self._lock:
+            self._done += 1
+            self._progress(self._stage, self._done / self._total)
 
 
 def match(
@@ -286,24 +309,6 @@ def _tell_what_is_odd(cleaned: Cleaned) -> None:
         )
 
 
-def _with_outliers(arrays: MapArrays, source: Cleaned, target: Cleaned) -> MapArrays:
-    """Extend a map of the inliers to all points: outliers have neither partner nor neighbours."""
-    if not source.outliers and not target.outliers:
-        return arrays
-    assert arrays.scores is not None
-    assert arrays.neighbors is not None
-    assert arrays.weights is not None
-    count, k = len(source.given), arrays.neighbors.shape[1]
-    indices, scores = np.full(count, UNMATCHED), np.zeros(count)  # (N,), (N,)
-    neighbors, weights = np.zeros((count, k), dtype=np.int64), np.zeros((count, k))  # (N, K)
-    partners = target.inliers[arrays.indices]  # (n,)
-    indices[source.inliers] = np.where(arrays.matched, partners, UNMATCHED)
-    scores[source.inliers] = arrays.scores
-    neighbors[source.inliers] = target.inliers[arrays.neighbors]
-    weights[source.inliers] = arrays.weights
-    return MapArrays(indices, scores, neighbors, weights)
-
-
 def may_know(networks: Networks, prepared: Prepared) -> bool:
     """Whether a shape may be of the kind that the weights know."""
     if prepared.frame is None or networks.name not in KINDS:
@@ -313,23 +318,3 @@ def may_know(networks: Networks, prepared: Prepared) -> bool:
 
 def _no_progress(stage: str, share: float) -> None:
     pass
-
-
-def to_every_vertex(best: Candidate, scores: FloatArray) -> tuple[Landing, FloatArray]:
-    """Extend map and scores (n,) from the embedded points to all points of the source.
-
-    Returns
-    -------
-    The target points of each source point, and its score (N,).
-    """
-    refined = best.refined
-    if best.source.sample.complete and best.target.sample.complete:
-        indices = refined.indices.numpy()  # (N,)
-        nearest = np.where(indices >= 0, indices, refined.neighbors[:, 0].numpy())  # (N,)
-        weights = refined.weights.double().numpy()  # (N, K)
-        return Landing(nearest, refined.neighbors.numpy(), weights), scores
-    places = refined.positions.double().numpy()  # (n, 3)
-    if not best.source.sample.complete:
-        points = best.source.points.double().numpy()  # (n, 3)
-        places, scores = Carrier(points, places, scores).carry(best.source.all_points())
-    return land(places, best.target.all_points()), scores

@@ -7,9 +7,11 @@ clean shapes pass as they are:
   neighbouring points.
 - *Lone points* are far from their nearest neighbours, which are close to each other (after the
   local outlier factor [Breunig et al. 2000]).
-- *Clutter* fills the space around a surface. Statistical outlier removal [Rusu et al. 2008] finds
-  it, but would also take sparse regions of unevenly sampled scans. So it only runs where enough
-  points float beside denser ones, which sparse regions do not.
+- *Clutter* fills the space around a surface. Statistical outlier removal [Rusu et al. 2008]
+  compares the distance to the neighbours with that of all points, which would also take sparse
+  regions of unevenly sampled scans. So it is compared with that of the surrounding eighth of the
+  shape, too, and points whose neighbours lie in a plane may be farther away. It only runs where
+  enough points stand out.
 
 In a mesh the last two look at vertices of no face alone.
 """
@@ -35,18 +37,23 @@ _NEIGHBORS = 8
 _GAP, _STRAYS = 3.0, 0.1
 #: Distance to the neighbours, relative to theirs and to the median, from which a point is alone.
 _LONE = 6.0
-#: The same for a point that floats beside denser ones, and its least height above the plane through
-#: its neighbours, relative to their distance: surfaces are flat.
-_DENSER, _SPARSE, _HIGH = 2.0, 1.5, 0.3
-#: Share of floating points from which there is clutter, and how many more small clouds need.
-#: Generated scans of 1,024 points and uneven density have a share of up to 0.028 without any
-#: clutter, and at least 0.033 with one outlier to ten points.
-_CLUTTER, _CHANCE = 0.008, 22.0
-#: Distance to the neighbours, relative to the median, from which a point is clutter, its height
-#: likewise, and how often the median is taken anew.
-_OFF, _ABOVE, _PASSES = 2.3, 0.2, 5
-#: Height above the cleaned surface, relative to the median distance, up to which a point that was
-#: taken for clutter is given back, and how far its nearest neighbour may be.
+#: Share of the shape around a point that its distance is compared with, and at how many places that
+#: is measured.
+_AROUND, _PLACES = 1 / 8, 1024
+#: What the height above the plane through the neighbours adds to the logarithm of the distance:
+#: surfaces are flat, clutter is not.
+_HEIGHT = 0.8
+#: How far points stand out that float, and how much denser their neighbours are: those of sparse
+#: regions are sparse, too.
+_SURE, _DENSER = 1.2, 2.0
+#: Share of floating points from which there is clutter, and how many more there may be by chance;
+#: also their share of all that stand out. Generated scans of 1,024 points have fewer without
+#: clutter, unless their spacing varies tenfold, and more with one outlier to twenty points.
+_CLUTTER, _CHANCE, _FLOATING = 0.009, 2.5, 0.2
+#: How far clutter stands out where there is some, and how often it is looked for anew.
+_LIKELY, _PASSES = 1.1, 5
+#: Height above the cleaned surface, relative to its spacing, up to which a point that was taken for
+#: clutter is given back, and how far its nearest neighbour may be.
 _ON, _REACH = 0.5, 3.0
 #: Points that distances are measured to, at most: larger clouds are thinned.
 _REFERENCE = 2**16
@@ -61,6 +68,8 @@ class Isolation(NamedTuple):
         Mean distance to the nearest neighbours.
     beside
         The same for the neighbours: its lower quintile among them.
+    around
+        The same for the surrounding part of the shape, or for all of it if larger: its median.
     height
         Out-of-plane distance of the point and its neighbours from the plane through these,
         relative to `distance`.
@@ -68,7 +77,14 @@ class Isolation(NamedTuple):
 
     distance: FloatArray
     beside: FloatArray
+    around: FloatArray
     height: FloatArray
+
+    @property
+    def standing_out(self) -> FloatArray:
+        """(N,) how far a point stands out from the surrounding part of the shape."""
+        far: FloatArray = np.log(np.maximum(self.distance, 1e-300) / self.around)
+        return far + _HEIGHT * self.height
 
 
 def inliers(shape: Shape) -> IntArray:
@@ -122,29 +138,27 @@ def _clutter(points: FloatArray, loose: BoolArray) -> BoolArray:
     """(N,) True for loose points that fill the space around a surface."""
     lost = np.zeros(len(points), bool)
     for number in range(_PASSES):
-        rows = np.flatnonzero(~lost)
+        rows = np.flatnonzero(~lost)  # (n,)
         if len(rows) <= 2 * _NEIGHBORS:
             break
         found = isolation(points[rows])
-        middle = float(np.median(found.distance))
-        if number == 0:
-            floating = found.distance > _DENSER * found.beside
-            floating &= (found.distance > _SPARSE * middle) & (found.height > _HIGH) & loose
-            if floating.mean() < _CLUTTER + _CHANCE / len(points):
-                break
-        off = (found.distance > _OFF * middle) & (found.height > _ABOVE) & loose[rows]
-        if not off.any():
+        far = found.standing_out  # (n,)
+        floating = (far > _SURE) & (found.distance > _DENSER * found.beside) & loose[rows]  # (n,)
+        off = (far > _LIKELY) & loose[rows]  # (n,)
+        enough = max(_CLUTTER * len(points) + _CHANCE, _FLOATING * off.sum())
+        if not off.any() or (number == 0 and floating.sum() < enough):
             break
         lost[rows[off]] = True
     if lost.any():
-        lost[lost] = ~_on_surface(points[lost], points[~lost], middle)
+        lost[lost] = ~_on_surface(points[lost], points[~lost])
     return lost
 
 
-def _on_surface(points: FloatArray, surface: FloatArray, spacing: float) -> BoolArray:
+def _on_surface(points: FloatArray, surface: FloatArray) -> BoolArray:
     """(N,) True for (N, 3) points close to the planes through the nearest of (n, 3) others."""
     near = nearest_neighbors(surface, points, _NEIGHBORS)  # (N, k)
     above = _plane_distances(points, surface[near.indices])[0]  # (N,)
+    spacing = isolation(surface).distance[near.indices[:, 0]]  # (N,)
     on: BoolArray = (above < _ON * spacing) & (near.distances[:, 0] < _REACH * spacing)
     return on
 
@@ -159,9 +173,22 @@ def isolation(points: FloatArray) -> Isolation:
     indices = np.where(itself, near.indices[:, 1:], near.indices[:, :-1])  # (N, k)
     distance = distances.mean(axis=1)  # (N,)
     beside = np.quantile(distance[::step][indices], 0.2, axis=1)  # (N,)
+    around = _around(points, distance)  # (N,)
     above, thickness = _plane_distances(points, reference[indices])  # (N,) each
     height = np.hypot(above, thickness)  # (N,)
-    return Isolation(distance, beside, height / np.maximum(distance, 1e-300))
+    return Isolation(distance, beside, around, height / np.maximum(distance, 1e-300))
+
+
+def _around(points: FloatArray, distance: FloatArray) -> FloatArray:
+    """(N,) median of (N,) distances around each of (N, 3) points, or of all if that is larger."""
+    step = -(-len(points) // _PLACES)
+    places, distances = points[::step], distance[::step]  # (n, 3), (n,)
+    near = nearest_neighbors(
+        places, places, max(_NEIGHBORS, round(_AROUND * len(places)))
+    )  # (n, K)
+    medians = np.median(distances[near.indices], axis=1)  # (n,)
+    nearest = nearest_neighbors(places, points, 1).indices[:, 0]  # (N,)
+    return np.maximum(medians[nearest], max(float(np.median(distance)), 1e-300))
 
 
 def _plane_distances(points: FloatArray, around: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -20,7 +20,8 @@ from ltenet.geometry.arrays import FloatArray, IntArray
 from ltenet.geometry.rotations import kabsch
 from ltenet.geometry.surface_graph import cloud_graph, distances_along
 from ltenet.matching.known_pairs import KnownPairs
-from ltenet.matching.preparation import Prepared, Sample
+from ltenet.matching.preparation import Prepared
+from ltenet.matching.sample import Sample
 from ltenet.refinement.embedded_shape import EmbeddedShape
 from ltenet.refinement.pair import Anchors, Pair, spans_plane
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -10,6 +9,8 @@ from typing import Any, NamedTuple
 
 from ltenet.errors import InputError, MissingError, UsageError
 from ltenet.files import atomic_path, sweep
+from ltenet.io.formats.documents import parse_json
+from ltenet.io.formats.text import failure, read_text
 from ltenet.training.config import TrainingConfig
 from ltenet.training.settings import dump_config, load_config
 
@@ -45,17 +46,25 @@ class RunFolder(NamedTuple):
 
     def read_log(self) -> list[dict[str, Any]]:
         """Read the lines of the log; an unfinished last line is left out."""
-        lines = self.log.read_text(encoding="utf-8").splitlines() if self.log.exists() else []
+        lines = read_text(self.log).split("\n") if self.log.exists() else []
         records = []
-        for number, line in enumerate(lines):
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
             try:
-                records.append(json.loads(line))
-            except ValueError:
-                if number + 1 < len(lines):
-                    raise InputError(
-                        f"{self.log}: got line {number + 1} that is not JSON, expected the log of "
-                        "a run; try copying the run again"
-                    ) from None
+                record = parse_json(line, self.log, constants=True)
+            except InputError:
+                if number == len(lines):
+                    continue  # a killed process was writing it
+                record = None
+            if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
+                raise failure(
+                    self.log,
+                    number,
+                    "got a line without a record, expected the log of a run",
+                    "try copying the run again",
+                )
+            records.append(record)
         return records
 
 

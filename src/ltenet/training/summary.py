@@ -10,8 +10,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ltenet.files import atomic_path
+from ltenet.io.formats.documents import number
+from ltenet.io.formats.text import failure
+from ltenet.training.config import TrainingConfig
 from ltenet.training.runs import RunFolder
 
+#: Values beyond are left out of curves: their sums would overflow.
+_LARGEST = 1e100
 _BLOCKS = "▁▂▃▄▅▆▇█"
 
 
@@ -54,20 +59,32 @@ def summarize_run(run: RunFolder) -> RunSummary:
     """Read the log of a run."""
     config = run.read_config()
     records = run.read_log()
+    try:
+        return _summarized(config, records)
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise failure(
+            run.log,
+            None,
+            f"got records without fitting figures ({error}), expected the log of a run",
+            "try copying the run again",
+        ) from None
+
+
+def _summarized(config: TrainingConfig, records: Sequence[dict[str, Any]]) -> RunSummary:
     training = [record for record in records if record["kind"] == "train"]
     validations = [record for record in records if record["kind"] == "validation/independent"]
     select = config.validation.select
     if select == "last":
         best = validations[-1] if validations else {}
     else:
-        best = min(validations, key=lambda record: record[select], default={})
-    speeds = sorted(record["pairs_per_second"] for record in training)
+        best = min(validations, key=lambda record: number(record[select]), default={})
+    speeds = sorted(number(record["pairs_per_second"]) for record in training)
     curves = {"loss": _curve(training, "total")}
     curves |= {name: _curve(validations, name) for name in ("error", "accuracy_5", "cycle")}
     return RunSummary(
         name=config.name,
-        steps=max((record["step"] for record in records), default=0),
-        minutes=max((record["minutes"] for record in training), default=0.0),
+        steps=max((int(number(record["step"])) for record in records), default=0),
+        minutes=max((number(record["minutes"]) for record in training), default=0.0),
         pairs_per_second=speeds[len(speeds) // 2] if speeds else 0.0,
         best_step=best.get("step", 0),
         best={key: value for key, value in best.items() if key not in ("kind", "step")},
@@ -77,6 +94,7 @@ def summarize_run(run: RunFolder) -> RunSummary:
 
 def sparkline(values: Sequence[float], *, width: int = 60) -> str:
     """Draw a curve as one line of text: block heights from the least to the largest value."""
+    values = [value for value in values if abs(value) < _LARGEST]  # neither nan nor inf
     if not values:
         return ""
     groups = min(width, len(values))
@@ -110,5 +128,6 @@ def plot(summary: RunSummary, path: Path) -> bool:
 
 def _curve(records: Sequence[dict[str, Any]], name: str) -> Curve:
     return Curve(
-        tuple(record["step"] for record in records), tuple(record[name] for record in records)
+        tuple(int(number(record["step"])) for record in records),
+        tuple(number(record[name]) for record in records),
     )

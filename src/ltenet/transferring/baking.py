@@ -9,6 +9,7 @@ place of its own.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -28,6 +29,8 @@ _BLEED = 8
 _MISSING = 128.0
 #: Least side of a triangle's own place in a picture, and greatest side of the picture, in pixels.
 _OWN, _LARGEST = 6, 4096
+#: Pixels that are looked up at once.
+_BLOCK = 2**16
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +42,12 @@ def painted_points(giver: TexturedMesh, onto: Shape, places: FloatArray) -> Shap
 
 
 def painted_mesh(
-    giver: TexturedMesh, onto: TexturedMesh, places: FloatArray, *, side: int | None = None
+    giver: TexturedMesh,
+    onto: TexturedMesh,
+    places: FloatArray,
+    *,
+    side: int | None = None,
+    tell: Callable[[float], None] = lambda share: None,
 ) -> TexturedMesh:
     """Return `onto` with new pictures, looked up pixel by pixel on the giver.
 
@@ -53,6 +61,8 @@ def painted_mesh(
         (N, 3) positions of the points of `onto` on the giver, NaN if unknown.
     side
         Width and height of the new pictures; None takes those of the old ones, or `SIDE`.
+    tell
+        Called with the share that is done.
     """
     surface = Surface(giver.shape)
     pictures: list[Image] = []
@@ -68,7 +78,8 @@ def painted_mesh(
         uv, corners = places_of_own, np.arange(3 * len(corners)).reshape(-1, 3)
         side = max(side or SIDE, least)
         onto = replace(onto, uv=uv, corners=corners, painted=np.full(len(corners), -1))
-    for number in np.unique(onto.painted):
+    numbers = np.unique(onto.painted)
+    for number in numbers:
         log.info("%s: baking picture %d", onto.shape.name, len(pictures) + 1)
         rows = np.flatnonzero(onto.painted == number)
         width = height = side or SIDE
@@ -80,7 +91,10 @@ def painted_mesh(
         points = onto.shape.faces[rows[faces[filled]]]  # (p, 3)
         there = np.einsum("pk,pkd->pd", weights[filled], places[points])  # (p, 3)
         picture = np.full((height * width, 3), np.nan)
-        picture[filled] = _colors(giver, surface, there)
+        for start in range(0, len(filled), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            picture[filled[block]] = _colors(giver, surface, there[block])
+            tell((len(pictures) + min(block.stop / len(filled), 1)) / len(numbers))
         painted[rows] = len(pictures)
         pictures.append(_bled(picture.reshape(height, width, 3)))
     return replace(onto, pictures=tuple(pictures), painted=painted)

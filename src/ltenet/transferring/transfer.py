@@ -24,6 +24,7 @@ from ltenet.transferring.baking import painted_mesh, painted_points
 from ltenet.transferring.directions import Direction, direction_of
 from ltenet.transferring.landmarks import carry_landmarks
 
+Progress = Callable[[str, float], None]
 What = Literal["colors", "labels", "scalars", "landmarks", "texture", "deformation"]
 
 #: Gaps of an inverse map are filled from this far, as a share of the target's diameter.
@@ -51,6 +52,12 @@ class _Job:
     onto: Shape | TexturedMesh | None
     pull: bool
     fill: float
+    progress: Progress | None
+
+    def tell(self, share: float) -> None:
+        """Say how far the work is."""
+        if self.progress is not None:
+            self.progress("carry", share)
 
     def onward(self) -> Correspondence:
         """Return the map from the receiver to the giver."""
@@ -81,6 +88,7 @@ def transfer(
     of: Shape | None = ...,
     direction: Direction | None = ...,
     fill: float = ...,
+    progress: Progress | None = ...,
 ) -> NDArray[Any]: ...
 @overload
 def transfer(
@@ -92,6 +100,7 @@ def transfer(
     of: Shape | None = ...,
     direction: Direction | None = ...,
     fill: float = ...,
+    progress: Progress | None = ...,
 ) -> Landmarks: ...
 @overload
 def transfer(
@@ -103,6 +112,7 @@ def transfer(
     of: Shape | None = ...,
     direction: Direction | None = ...,
     fill: float = ...,
+    progress: Progress | None = ...,
 ) -> Shape: ...
 @overload
 def transfer(
@@ -114,6 +124,7 @@ def transfer(
     of: Shape | None = ...,
     direction: Direction | None = ...,
     fill: float = ...,
+    progress: Progress | None = ...,
 ) -> Shape | TexturedMesh: ...
 def transfer(
     correspondence: Correspondence,
@@ -124,6 +135,7 @@ def transfer(
     of: Shape | None = None,
     direction: Direction | None = None,
     fill: float = FILL,
+    progress: Progress | None = None,
 ) -> Shape | TexturedMesh | Landmarks | NDArray[Any]:
     """Carry values from one shape of a map to the other.
 
@@ -151,6 +163,8 @@ def transfer(
     fill
         When pushing, target points without a partner take that of the source point that lands
         nearest, up to this share of the target's diameter.
+    progress
+        Called with "carry" and the share that is done, where it takes long: texture, deformation.
 
     Returns
     -------
@@ -188,7 +202,7 @@ def transfer(
     correspondence.check_belongs(*((receiver, giver) if pull else (giver, receiver)))
     onto = receiver if onto is None else onto
     carried: Shape | TexturedMesh | Landmarks | NDArray[Any] = carry(
-        _Job(correspondence, values, giver, receiver, onto, pull, fill)
+        _Job(correspondence, values, giver, receiver, onto, pull, fill, progress)
     )
     return carried
 
@@ -252,7 +266,7 @@ def _texture(job: _Job) -> Shape | TexturedMesh:
         )
     places = job.onward().positions(giver)  # (N, 3)
     if isinstance(job.onto, TexturedMesh):
-        return painted_mesh(job.values, job.onto, places)
+        return painted_mesh(job.values, job.onto, places, tell=job.tell)
     return painted_points(job.values, receiver, places)
 
 
@@ -269,7 +283,8 @@ def _deformation(job: _Job) -> Shape | TexturedMesh:
     corr = job.correspondence.attached(*((receiver, giver) if job.pull else (giver, receiver)))
     corr = corr.inverse(fill=job.fill) if job.pull else corr
     trust = np.ones(len(corr)) if corr.scores is None else corr.scores  # (N,)
-    points: FloatArray = wrap(giver, receiver, corr.positions(receiver), trust).points
+    wrapped = wrap(giver, receiver, corr.positions(receiver), trust, tell=job.tell)
+    points: FloatArray = wrapped.points  # (N, 3)
     bent = replace(giver, points=points, transform=receiver.transform)
     return bent if isinstance(job.values, Shape) else replace(job.values, shape=bent)
 

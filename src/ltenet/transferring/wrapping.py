@@ -12,6 +12,7 @@ last one relaxes the surroundings of folded triangles.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -64,7 +65,14 @@ class Wrapped(NamedTuple):
     distance: float
 
 
-def wrap(source: Shape, target: Shape, places: FloatArray, trust: FloatArray) -> Wrapped:
+def wrap(
+    source: Shape,
+    target: Shape,
+    places: FloatArray,
+    trust: FloatArray,
+    *,
+    tell: Callable[[float], None] = lambda share: None,
+) -> Wrapped:
     """Deform `source` onto `target`.
 
     Parameters
@@ -75,6 +83,8 @@ def wrap(source: Shape, target: Shape, places: FloatArray, trust: FloatArray) ->
         (N, 3) partners of the source points, NaN if unknown.
     trust
         (N,) their weights, from 0 to 1.
+    tell
+        Called with the share that is done.
     """
     known = np.isfinite(places).all(axis=1) & (trust > 0)  # (N,)
     if known.sum() < 4:
@@ -87,6 +97,7 @@ def wrap(source: Shape, target: Shape, places: FloatArray, trust: FloatArray) ->
     trust = np.where(known, trust, 0.0) * _agreement(graph, places, known)  # (N,)
     places = np.where(known[:, None], places, 0.0)  # (N, 3)
     points = _coarse(graph, source.points, places, trust, size)  # (N, 3)
+    tell(0.3)
     field = _SmoothField(graph, points)
     doubted = _doubted(trust, points, places, _DOUBTS[-1] * size)  # (N,)
     points = points + field.near(places - points, doubted, _SMOOTH[0] * size)
@@ -94,7 +105,8 @@ def wrap(source: Shape, target: Shape, places: FloatArray, trust: FloatArray) ->
     believed = np.flatnonzero(trust > _BELIEVED)  # (b,)
     company = distance_to_nearest(graph, source.points, believed)  # (N,)
     attractable = company <= _LONELY * source.diameter  # (N,)
-    for length in _SMOOTH:
+    tell(0.5)
+    for number, length in enumerate(_SMOOTH, 1):
         there = surface.nearest(points)
         attracted = attractable & (there.distances < _REACH * size)  # (N,)
         if source.faces is not None and surface.faces is not None:
@@ -102,6 +114,7 @@ def wrap(source: Shape, target: Shape, places: FloatArray, trust: FloatArray) ->
             attracted &= facing.sum(axis=1) > _FACING
         wanted = there.on(target.points)  # (N, 3)
         points = points + field.near(wanted - points, attracted.astype(float), length * size)
+        tell(0.5 + 0.4 * number / len(_SMOOTH))
     folded = 0.0
     if source.faces is not None:
         points = unfolded(source.points, points, source.faces)

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import queue
 import secrets
 import shutil
 import threading
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Literal
 
 from ltenet.errors import UsageError
+from ltenet.viewer.helpers import Helper
 from ltenet.viewer.limits import memory_limit
 from ltenet.viewer.work import DOWNLOADS, Order, serve_orders
 
-#: Most waiting jobs, and most finished ones that are kept.
-WAITING_LIMIT = 8
+#: Most waiting jobs, most bytes of their files, and most finished jobs that are kept.
+WAITING_LIMIT = 50
+WAITING_BYTES = 4 * 2**30
 KEPT_LIMIT = 12
 
 State = Literal["queued", "running", "done", "failed", "cancelled"]
@@ -40,6 +40,8 @@ class Job:
         Progress of each stage, from 0 to 1, in the order in which they started.
     message
         Why it failed.
+    bytes
+        Size of both files.
     """
 
     id: str
@@ -47,6 +49,7 @@ class Job:
     state: State = "queued"
     stages: dict[str, float] = field(default_factory=dict)
     message: str = ""
+    bytes: int = 0
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def described(self) -> dict[str, Any]:
@@ -81,7 +84,7 @@ class Jobs:
         self._jobs: dict[str, Job] = {}
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        self._worker = _Worker(memory_limit() if memory is None else memory)
+        self._worker = _Worker(serve_orders, memory_limit() if memory is None else memory)
         self._thread = threading.Thread(target=self._work_off, name="ltenet-jobs", daemon=True)
         self._thread.start()
 
@@ -97,8 +100,11 @@ class Jobs:
     ) -> Job:
         """Queue a pair."""
         with self._lock:
-            waiting = sum(job.state == "queued" for job in self._jobs.values())
-            if waiting >= WAITING_LIMIT:
+            queued = [job for job in self._jobs.values() if job.state == "queued"]
+            waiting = len(queued)
+            held = sum(path.stat().st_size for path in (source, target))
+            held += sum(job.bytes for job in queued)
+            if waiting >= WAITING_LIMIT or (queued and held > WAITING_BYTES):
                 raise UsageError(
                     f"got another pair while {waiting} are waiting, expected fewer; try again when "
                     "one is done, or cancel one"
@@ -107,7 +113,8 @@ class Jobs:
             name = secrets.token_hex(8)
             output = self._folder / name
             output.mkdir()
-            job = Job(name, Order(source, target, source_name, target_name, model, effort, output))
+            order = Order(source, target, source_name, target_name, model, effort, output)
+            job = Job(name, order, bytes=sum(path.stat().st_size for path in (source, target)))
             self._jobs[name] = job
         self._queue.put(job)
         return job
@@ -163,26 +170,8 @@ class Jobs:
             del self._jobs[job.id]
 
 
-class _Worker:
+class _Worker(Helper):
     """The worker process; it is reused for the next job, and replaced after a cancelled one."""
-
-    def __init__(self, memory: int) -> None:
-        self._memory = memory
-        self._process: multiprocessing.process.BaseProcess | None = None
-        self._connection: Connection | None = None
-
-    def start(self) -> Connection:
-        if self._process is None or not self._process.is_alive() or self._connection is None:
-            self.stop()
-            # A fresh interpreter: a fork would copy the locks of other threads.
-            context = multiprocessing.get_context("spawn")
-            self._connection, other = context.Pipe()
-            self._process = context.Process(
-                target=serve_orders, args=(other, self._memory), daemon=True
-            )
-            self._process.start()
-            other.close()
-        return self._connection
 
     def work(self, job: Job) -> tuple[State, str]:
         """Run a job in the process and record its stages."""
@@ -211,16 +200,3 @@ class _Worker:
             if job.stopped.is_set():
                 return "cancelled", ""
             return "failed", "the worker has ended, perhaps for lack of memory; try smaller shapes"
-
-    def stop(self) -> None:
-        if self._process is not None:
-            self._process.terminate()
-            self._process.join(timeout=5)
-            if self._process.is_alive():
-                self._process.kill()
-                self._process.join()
-            self._process.close()
-            self._process = None
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None

@@ -8,6 +8,7 @@ nothing leaves the machine, and the temporary folder goes with the server.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import secrets
 from collections.abc import AsyncIterator, Callable
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ltenet.errors import UsageError
 from ltenet.io import LOADERS
+from ltenet.viewer.checking import Checker
 from ltenet.viewer.guarding import Handler, body_of, guard, json_answer
 from ltenet.viewer.jobs import Jobs
 from ltenet.viewer.listening import imported, listen, open_browser
@@ -69,8 +71,9 @@ def build_app(folder: Path, *, token: str, port: int) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        state.jobs = Jobs(state.results)
+        state.jobs, state.checker = Jobs(state.results), Checker()
         yield
+        state.checker.close()
         state.jobs.close()
 
     def guarded(handler: Handler) -> Handler:
@@ -95,6 +98,7 @@ class _State:
     """State shared by the handlers: uploaded files and jobs."""
 
     jobs: Jobs
+    checker: Checker
 
     def __init__(self, folder: Path) -> None:
         self.uploads, self.results = folder / "uploads", folder / "results"
@@ -104,7 +108,7 @@ class _State:
         self._uploading = 0
 
     async def upload(self, request: Request) -> Response:
-        """Receive one file as the body, up to the size limit."""
+        """Receive one file as the body, up to the size limit, and see whether it can be read."""
         name = request.query_params.get("name", "")
         suffix = checked_suffix(name)
         if self._uploading >= _UPLOAD_LIMIT:
@@ -123,13 +127,16 @@ class _State:
                     size += len(chunk)
                     stream.write(chunk)
             check_beginning(path)
+            # Not here: a hostile file may take time and memory. In a thread: others must not wait.
+            points = await asyncio.to_thread(self.checker.check, path, display_name(name))
         except BaseException:
             path.unlink(missing_ok=True)
             raise
         finally:
             self._uploading -= 1
         self._names[path.name] = display_name(name)
-        return json_answer({"id": path.name, "name": display_name(name), "bytes": size})
+        answer = {"id": path.name, "name": display_name(name), "bytes": size, "points": points}
+        return json_answer(answer)
 
     async def add_job(self, request: Request) -> Response:
         """Queue a pair of uploaded files."""

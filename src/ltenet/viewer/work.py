@@ -11,15 +11,14 @@ from pathlib import Path
 
 from ltenet.correspondence import Correspondence
 from ltenet.errors import InputError, LTENetError
-from ltenet.io import load, save
+from ltenet.io import save
 from ltenet.io.textures import TexturedMesh
 from ltenet.shape import Shape
 from ltenet.viewer.colors import color_frame, position_colors
 from ltenet.viewer.limits import limit_memory, ran_out_of_memory
 from ltenet.viewer.page import inert_json, report_html
+from ltenet.viewer.reading import read_upload
 from ltenet.viewer.report import scene_of, shape_of
-from ltenet.viewer.textures import texture_of
-from ltenet.viewer.uploads import POINT_LIMIT, check_beginning, check_content
 
 #: Points of each shape that are embedded, by effort.
 EFFORTS = {"fine": 4096, "quick": 1024}
@@ -33,6 +32,7 @@ DOWNLOADS = {
     "source_colored.ply": "Source, coloured by the map (.ply)",
     "target_colored.ply": "Target, coloured (.ply)",
     "source_wrapped.ply": "Source, wrapped onto the target (.ply)",
+    "target_wrapped.ply": "Target, wrapped onto the source (.ply)",
     "report.html": "Report (.html)",
 }
 
@@ -110,9 +110,9 @@ def work(order: Order, tell: Tell) -> None:
     from ltenet.matching.matcher import Matcher
 
     tell("read", 0.0)
-    source = _read(order.source, order.source_name)
+    source = read_upload(order.source, order.source_name)
     tell("read", 0.5)
-    target = _read(order.target, order.target_name)
+    target = read_upload(order.target, order.target_name)
     tell("read", 1.0)
     matcher = Matcher(MatchConfig(model=order.model, points=EFFORTS[order.effort]), progress=tell)
     correspondence = matcher.match(shape_of(source), shape_of(target))
@@ -126,7 +126,7 @@ def write_results(
     folder: Path,
     tell: Tell,
 ) -> None:
-    """Write the scene and `DOWNLOADS`; the wrapped mesh only if the map allows it."""
+    """Write the scene and `DOWNLOADS`; wrapped meshes only if the map allows them."""
     from ltenet.transferring.transfer import transfer
 
     tell("write", 0.0)
@@ -144,32 +144,23 @@ def write_results(
     save(replace(target, colors=own), folder / "target_colored.ply", force=True)
     tell("write", 1.0)
     tell("wrap", 0.0)
-    try:
-        wrapped = transfer(correspondence, source, what="deformation", onto=target)
-    except InputError as error:
-        logger.warning("not wrapped: %s", error)
-    else:
+    for number, (name, moved, onto) in enumerate(
+        (("source", source, target), ("target", target, source))
+    ):
+        try:
+            wrapped = transfer(
+                correspondence,
+                moved,
+                what="deformation",
+                onto=onto,
+                direction="push" if name == "source" else "pull",
+                progress=lambda _, share, before=number / 2: tell("wrap", before + share / 2),
+            )
+        except InputError as error:
+            logger.warning("%s: not wrapped: %s", name, error)
+            continue
         if isinstance(wrapped, Shape):
-            save(wrapped, folder / "source_wrapped.ply", force=True)
+            save(wrapped, folder / f"{name}_wrapped.ply", force=True)
     tell("wrap", 1.0)
     offered = [name for name in DOWNLOADS if (folder / name).is_file()]
     (folder / "offered.json").write_text(json.dumps(offered), encoding="utf-8")
-
-
-def _read(path: Path, name: str) -> Shape | TexturedMesh:
-    check_beginning(path)
-    check_content(path)
-    try:
-        shape = load(path)
-    except InputError as error:
-        # The user knows the file by its original name.
-        raise InputError(str(error).replace(str(path), name).replace(path.stem, name)) from None
-    if len(shape) > POINT_LIMIT:
-        raise InputError(
-            f"{name}: got {len(shape):,} points, expected at most {POINT_LIMIT:,} here; try fewer "
-            "points, or `ltenet match`"
-        )
-    # An .obj refers to other files, which must not be opened.
-    mesh = texture_of(path) if path.suffix in (".glb", ".gltf") else None
-    named = replace(shape, name=name)
-    return named if mesh is None else replace(mesh, shape=named)

@@ -17,7 +17,13 @@ from ltenet.data.readers.common import Frame, canonical_matrix, checked_index, n
 from ltenet.data.shapeset import GroundTruth, ShapeSet, identity_truth
 from ltenet.errors import InputError, MissingError
 from ltenet.geometry.arrays import IntArray
-from ltenet.io.formats.arrays import Archive, read_archive, read_array
+from ltenet.io.formats.arrays import (
+    UNPACKED_FACTOR,
+    UNPACKED_FREE,
+    Archive,
+    read_archive,
+    read_array,
+)
 from ltenet.io.formats.pickled_arrays import read_torch_arrays
 from ltenet.io.formats.text import failure
 from ltenet.io.formats.torch_files import check_records
@@ -89,7 +95,15 @@ class StackedSet(ShapeSet):
     def shape(self, index: int) -> Shape:
         """Shape number `index`, taken out of the array when asked for."""
         index = checked_index(self, index)
-        points = np.asarray(self._vertices[index], dtype=np.float64)  # (V, 3)
+        try:
+            points = np.asarray(self._vertices[index], dtype=np.float64)  # (V, 3)
+        except Exception as error:  # what is still on the disk may be damaged
+            raise failure(
+                self._path,
+                None,
+                f"got shape {index} that cannot be read ({error}), expected (vertices, 3) numbers",
+                "try to copy or export the file again",
+            ) from None
         try:
             shape = Shape(points=points, faces=self._faces, name=self.names[index])
         except InputError as error:
@@ -173,11 +187,25 @@ def _h5_arrays(path: Path) -> dict[str, Any]:
         ) from None
     try:
         file = h5py.File(path, "r")
-        return {key: file[key] for key in file if isinstance(file[key], h5py.Dataset)}
-    except OSError as error:
+        # Other kinds of links lead to other files.
+        own = [key for key in file if isinstance(file.get(key, getlink=True), h5py.HardLink)]
+        arrays = {key: file[key] for key in own if isinstance(file[key], h5py.Dataset)}
+        for key, array in arrays.items():
+            _check_dataset(key, array, path.stat().st_size)
+        return arrays
+    except Exception as error:  # h5py raises whatever the bytes lead it to
         raise failure(
             path, None, f"got {error}, expected HDF5", "try to copy or export it again"
         ) from None
+
+
+def _check_dataset(key: str, array: Any, size: int) -> None:
+    """Refuse data in other files, and more than a file of this size may unpack to."""
+    if array.is_virtual or array.external:
+        raise ValueError(f"{key}, whose data are in other files")
+    declared, allowed = int(array.nbytes), UNPACKED_FREE + UNPACKED_FACTOR * size
+    if declared > allowed:
+        raise ValueError(f"{declared:,} bytes in {key}, more than the {allowed:,} that may be")
 
 
 def _torch_arrays(path: Path) -> dict[str, Any]:

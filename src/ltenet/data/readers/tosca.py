@@ -29,6 +29,7 @@ from ltenet.data.readers.common import (
 from ltenet.data.shapeset import ShapeSet
 from ltenet.errors import InputError
 from ltenet.geometry.arrays import IntArray
+from ltenet.io.formats.mat import read_struct
 from ltenet.io.formats.tables import table, whole_table
 from ltenet.io.formats.text import failure, read_bytes, read_lines
 from ltenet.shape import Shape
@@ -77,23 +78,27 @@ def read_tosca(path: Path) -> Shape:
 
 
 def _read_mat(path: Path) -> Shape:
-    from scipy.io import loadmat
-
-    read_bytes(path)
     try:
-        surface = loadmat(path)["surface"][0, 0]
+        surface = read_struct(read_bytes(path), "surface", ("X", "Y", "Z", "TRIV"))
         axes = [np.asarray(surface[axis], np.float64).reshape(-1) for axis in "XYZ"]
         points = np.stack(axes, axis=1)  # (N, 3)
-        triangles = np.asarray(surface["TRIV"]).astype(np.int64)
-    except Exception as error:  # scipy raises whatever the bytes lead it to
+        triangles = surface["TRIV"]
+        if (
+            not np.array_equal(triangles, np.round(triangles))
+            or np.abs(triangles).max(initial=0) > 2**53
+        ):
+            raise ValueError("triangles that are not whole numbers")
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
         raise failure(
             path,
             None,
-            f"got an unreadable TOSCA shape ({type(error).__name__}: {error}), expected a struct "
-            "'surface' with X, Y, Z and TRIV",
+            f"got an unreadable TOSCA shape ({error}), expected a struct 'surface' with X, Y, Z "
+            "and TRIV",
             "try copying it again, or exporting it with MATLAB's save -v7",
         ) from None
-    return Shape(points=points, faces=_from_zero(triangles), name=path.stem)
+    return Shape(points=points, faces=_from_zero(triangles.astype(np.int64)), name=path.stem)
 
 
 def _read_vert(path: Path) -> Shape:

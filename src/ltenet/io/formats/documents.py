@@ -32,11 +32,14 @@ def read_json(path: Path, *, limit: int = DOCUMENT_LIMIT) -> Any:
     return parse_json(read_text(path, limit=limit), path)
 
 
-def parse_json(text: str, path: Path) -> Any:
-    """Return the content of a JSON text; `path` names it in messages."""
+def parse_json(text: str, path: Path, *, constants: bool = False) -> Any:
+    """Return the content of a JSON text; `path` names it in messages.
+
+    `constants` allows NaN and Infinity, which are not JSON, but which Python writes.
+    """
     _check_depth(text, path)
     try:
-        return json.loads(text, parse_int=_whole, parse_constant=_constant)
+        return json.loads(text, parse_int=_whole, parse_constant=None if constants else _constant)
     except ValueError as error:
         raise failure(
             path,

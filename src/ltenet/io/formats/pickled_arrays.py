@@ -8,8 +8,10 @@ refused. Arrays are made from the bytes in the file, so that no size is taken on
 
 from __future__ import annotations
 
+import io
 import math
 import pickle
+import pickletools
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -163,11 +165,22 @@ def read_pickled(stream: IO[bytes]) -> Any:
         If the pickle holds anything else, or is damaged.
     """
     try:
-        return _plain(_Unpickler(stream, encoding="latin1").load(), depth=0)
+        content = stream.read()
+        _check_sizes(content)
+        # From memory: reading from a file takes room for as many bytes as the pickle declares.
+        return _plain(_Unpickler(io.BytesIO(content), encoding="latin1").load(), depth=0)
     except ValueError:
         raise
     except Exception as error:  # a damaged pickle may fail in any way
         raise ValueError(str(error) or type(error).__name__) from None
+
+
+def _check_sizes(content: bytes) -> None:
+    """Refuse what declares more than there is: the unpickler makes a table as long as any memo."""
+    for opcode, argument, _ in pickletools.genops(content):
+        memo = opcode.name in ("PUT", "BINPUT", "LONG_BINPUT")
+        if memo and not 0 <= int(argument or 0) <= len(content):
+            raise ValueError(f"memo {argument} in {len(content)} bytes")
 
 
 def read_torch_arrays(path: Path) -> Any:

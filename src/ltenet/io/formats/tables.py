@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,7 +65,7 @@ def whole_table(lines: Lines, *, what: str, columns: int) -> IntArray:
 
 def whole(lines: Lines, values: FloatArray, *, what: str) -> IntArray:
     """Return (R, C) or (R,) numbers read from lines as int64, if all of them are whole."""
-    rows = values.reshape(len(values), -1)
+    rows = values.reshape(len(values), math.prod(values.shape[1:]))
     good = ((rows == np.round(rows)) & (np.abs(rows) <= EXACT)).all(axis=1)
     if not good.all():
         row = int(np.argmin(good))
