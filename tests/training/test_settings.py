@@ -18,6 +18,7 @@ from ltenet.training.settings import (
 
 PRESETS = {
     "adapt", "animal", "animal-unsupervised", "dpc", "human", "human-unsupervised", "paper", "tiny",
+    "pointnet",
 }  # fmt: skip
 
 

@@ -146,16 +146,31 @@ class DensityRegistration:
         density = DENSITIES[self.density]
         price = self.stiffness * sigma / self.coarse
 
-        def loss(values: FloatArray) -> tuple[float, FloatArray]:
-            tensor = torch.tensor(values, requires_grad=True)  # (P,)
-            moved = deformation.moved(tensor, points)  # (n, 3)
-            total = density(products(moved, goal, sigma)) + price * deformation.bending(tensor)
-            total.backward()
-            assert tensor.grad is not None
-            return float(total.detach()), tensor.grad.numpy()
+        def loss(values: Tensor) -> Tensor:
+            moved = deformation.moved(values, points)  # (n, 3)
+            return density(products(moved, goal, sigma)) + price * deformation.bending(values)
 
-        found = minimize(
-            loss, parameters, jac=True, method="L-BFGS-B", options={"maxiter": self.iterations}
-        )
-        best: FloatArray = found.x
-        return best
+        return minimized(loss, parameters, iterations=self.iterations)
+
+
+def minimized(
+    loss: Callable[[Tensor], Tensor], parameters: FloatArray, *, iterations: int
+) -> FloatArray:
+    """(P,) parameters of the least loss nearby, by L-BFGS from those given."""
+
+    def value_and_gradient(values: FloatArray) -> tuple[float, FloatArray]:
+        tensor = torch.tensor(values, requires_grad=True)  # (P,)
+        total = loss(tensor)
+        total.backward()
+        assert tensor.grad is not None
+        return float(total.detach()), tensor.grad.numpy()
+
+    found = minimize(
+        value_and_gradient,
+        parameters,
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": iterations},
+    )
+    best: FloatArray = found.x
+    return best

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from ltenet.correspondence import Correspondence
 from ltenet.errors import UsageError
@@ -34,12 +34,18 @@ class Peer(NamedTuple):
         Which options of a benchmark it has: some of "model", "orient", "refine" and "seed".
     fixed
         Options that the name of the method implies.
+    learning
+        Of methods that are trained: "supervised" by known correspondences, or "unsupervised".
+    post
+        What refines the map afterwards, empty for nothing.
     """
 
     place: str
     summary: str
     takes: tuple[str, ...] = ()
-    fixed: Mapping[str, str] = {}
+    fixed: Mapping[str, Any] = {}
+    learning: Literal["supervised", "unsupervised"] | None = None
+    post: str = ""
 
     @property
     def module(self) -> str:
@@ -48,6 +54,7 @@ class Peer(NamedTuple):
 
 
 _ROOM = "ltenet.evaluation.peers"
+_LEARNED = "ltenet.evaluation.peers.learned"
 _DENSITIES = {"kc": "kernel correlation", "l2": "L2 distance (GMMReg)", "cs": "Cauchy-Schwarz"}
 _DEFORMATIONS = {"rigid": "rigid", "affine": "affine", "tps": "thin-plate"}
 
@@ -68,7 +75,9 @@ PEERS: dict[str, Peer] = {
     "cpd": Peer(f"{_ROOM}.coordinates:CPD", "coherent point drift, non-rigid (pycpd)"),
     "transport": Peer(f"{_ROOM}.coordinates:Transport", "optimal transport of coordinates (POT)"),
     "fmaps": Peer(
-        f"{_ROOM}.functional_maps:FunctionalMaps", "functional maps, WKS and ZoomOut (pyfmaps)"
+        f"{_ROOM}.functional_maps:FunctionalMaps",
+        "functional maps, WKS and ZoomOut (pyfmaps)",
+        post="ZoomOut",
     ),
     **{
         kind: Peer(
@@ -89,6 +98,72 @@ PEERS: dict[str, Peer] = {
         for density, long in _DENSITIES.items()
         for deformation, kind in _DEFORMATIONS.items()
     },
+    **{
+        kind: Peer(f"{_ROOM}.local_descriptors:LocalDescriptor", long, fixed={"kind": kind})
+        for kind, long in (
+            ("shape-context", "most similar shape context, upright shapes"),
+            ("spin-image", "most similar spin image"),
+            ("fpfh", "nearest fast point feature histogram"),
+            ("shot", "nearest SHOT"),
+            ("multiscale", "nearest surface variation at many scales"),
+            ("geodesic-histogram", "nearest histogram of geodesic distances"),
+        )
+    },
+    "rpm": Peer(
+        f"{_ROOM}.softassign:SoftAssign",
+        "robust point matching: softassign, affine",
+        fixed={"deformation": "affine"},
+    ),
+    "tps-rpm": Peer(
+        f"{_ROOM}.softassign:SoftAssign",
+        "robust point matching: softassign, thin plates",
+        fixed={"deformation": "tps"},
+    ),
+    "rpm-l2e": Peer(f"{_ROOM}.rpm_l2e:RPML2E", "shape contexts and robust displacements"),
+    **{
+        f"chamfer-{deformation}": Peer(
+            f"{_ROOM}.nearest_registration:NearestRegistration",
+            f"Chamfer matching, {kind} motion",
+            fixed={"kernel": "chamfer", "deformation": deformation},
+        )
+        for deformation, kind in _DEFORMATIONS.items()
+    },
+    "lm-icp": Peer(
+        f"{_ROOM}.nearest_registration:NearestRegistration",
+        "LM-ICP: nearest points under a Huber kernel, rigid",
+        fixed={"kernel": "huber", "deformation": "rigid"},
+    ),
+    "nonrigid-icp": Peer(f"{_ROOM}.nonrigid_icp:NonRigidICP", "non-rigid ICP, local affine maps"),
+    **{
+        kind: Peer(f"{_ROOM}.spectral_matching:SpectralMatching", long, fixed={"kind": kind})
+        for kind, long in (
+            ("umeyama", "eigenvectors of the proximity, one to one (Umeyama)"),
+            ("modal", "eigenvectors of the proximity, Gaussians of their differences"),
+            ("laplacian-em", "Laplacian eigenfunctions aligned by EM"),
+        )
+    },
+    "gromov-wasserstein": Peer(
+        f"{_ROOM}.gromov_wasserstein:GromovWasserstein",
+        "fused Gromov-Wasserstein, geodesics and WKS (POT)",
+    ),
+    "fmaps-sinkhorn": Peer(
+        f"{_ROOM}.functional_maps:FunctionalMaps",
+        "functional maps read off by fast Sinkhorn filters",
+        fixed={"readoff": "sinkhorn"},
+        post="ZoomOut",
+    ),
+    "fmaps-oriented": Peer(
+        f"{_ROOM}.functional_maps:FunctionalMaps",
+        "functional maps that keep orientation, meshes only (pyfmaps)",
+        fixed={"orientation": 1.0},
+        post="ZoomOut",
+    ),
+    "pointnet": Peer(
+        f"{_LEARNED}.pointnet_features:PointNetPeer",
+        "nearest PointNet feature",
+        takes=("model",),
+        learning="supervised",
+    ),
 }
 
 

@@ -1,0 +1,119 @@
+"""Every learned system goes through the one training loop and comes back as a method."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from known_shapes import shuffled
+
+from ltenet.data.training_pairs import PairConfig, TrainingPairs
+from ltenet.errors import InputError, MissingError, UsageError
+from ltenet.evaluation.peers.learned.learner import find_learner, learner_of
+from ltenet.evaluation.peers.table import PEERS, make_peer
+from ltenet.method.model import LTENet
+from ltenet.shape import Shape
+from ltenet.training.checkpoint import read_checkpoint
+from ltenet.training.config import TrainingConfig
+from ltenet.training.loop import train
+from ltenet.training.runs import new_run
+from ltenet.training.settings import load_config
+from ltenet.training.trainee import EmbeddingTrainee
+
+Settings = Callable[..., TrainingConfig]
+
+#: Networks small enough for a test, by system.
+SMALL: dict[str, tuple[str, ...]] = {
+    "pointnet": (
+        "network.pointnet.trunk=[8, 16]", "network.pointnet.code=[8]",
+        "network.pointnet.head=[16]", "network.pointnet.outputs=8",
+    ),
+}  # fmt: skip
+SYSTEMS = [name for name, peer in PEERS.items() if peer.learning and not peer.post]
+
+
+def test_every_system_has_a_small_network_here() -> None:
+    assert set(SYSTEMS) == set(SMALL)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_run_of_every_system_is_a_method(
+    settings: Settings, tmp_path: Path, lump: Shape, system: str
+) -> None:
+    changes = ("validation.pairs=1", "validation.every=2", "optim.batch_size=2")
+    config = settings(system, *SMALL[system], *changes)
+    run = new_run(config, tmp_path)
+    result = train(config, run, system=find_learner(system).from_config)
+    assert result.steps == 4
+    losses = [record for record in run.read_log() if record["kind"] == "train"]
+    assert np.isfinite([record["total"] for record in losses]).all()
+    saved = json.loads((run.best / "config.json").read_text("utf-8"))
+    assert saved["system"] == system
+    source = Shape(lump.points[::5])
+    target, _ = shuffled(source)
+    names = [name for name, peer in PEERS.items() if peer.module == PEERS[system].module]
+    for name in names:
+        if find_learner(name) is find_learner(system):
+            found = make_peer(name, {"model": run.best})(source, target)
+            assert found.matched.all()
+            assert (len(found), found.target_size) == (len(source), len(target))
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_resumed_run_ends_with_the_same_bytes(
+    settings: Settings, tmp_path: Path, system: str
+) -> None:
+    states = []
+    for name, lengths in (("whole", (4,)), ("broken", (2, 4))):
+        for part, length in enumerate(lengths):
+            config = settings(
+                system, *SMALL[system], f"name={name}", f"schedule.length={length}",
+                "schedule.kind=constant", "optim.batch_size=2",
+            )  # fmt: skip
+            run = new_run(config, tmp_path, force=True) if part == 0 else run
+            train(config, run, resume=part > 0, system=find_learner(system).from_config)
+        states.append(read_checkpoint(run.checkpoint))
+    whole, broken = states
+    assert whole.step == broken.step == 4
+    assert all(torch.equal(value, broken.model[name]) for name, value in whole.model.items())
+
+
+def test_weights_of_another_system_are_refused(settings: Settings, tmp_path: Path) -> None:
+    learner_of(settings("pointnet", *SMALL["pointnet"])).save_pretrained(tmp_path / "weights")
+    with pytest.raises(InputError, match=r"got weights of 'pointnet', expected those of LTENet"):
+        LTENet.from_pretrained(tmp_path / "weights")
+    LTENet().save_pretrained(tmp_path / "ours")
+    with pytest.raises(InputError, match=r"got weights of 'ltenet', expected those of 'pointnet'"):
+        make_peer("pointnet", {"model": tmp_path / "ours"})
+    with pytest.raises(MissingError, match=r"pointnet: got no weights, .*`ltenet train pointnet`"):
+        make_peer("pointnet")
+    settings_file = tmp_path / "weights" / "config.json"
+    damaged = json.loads(settings_file.read_text("utf-8")) | {"radius": "wide"}
+    settings_file.write_text(json.dumps(damaged), encoding="utf-8")
+    with pytest.raises(InputError, match=r"got radius 'wide' .*, expected a length or null"):
+        make_peer("pointnet", {"model": tmp_path / "weights"})
+
+
+def test_systems_that_do_not_exist(settings: Settings) -> None:
+    with pytest.raises(UsageError, match=r"got the system 'icp', expected ltenet or one of"):
+        find_learner("icp")
+    with pytest.raises(UsageError, match=r"got the system 'pointnet', expected 'ltenet'"):
+        EmbeddingTrainee(settings("pointnet"))
+    with pytest.raises(InputError, match=r"got network .*, expected it for other systems only"):
+        load_config("tiny", ["network.width=3"])
+    with pytest.raises(InputError, match=r"network: got the unknown setting depth"):
+        learner_of(settings("pointnet", "network.depth=3"))
+
+
+def test_pairs_know_their_places_on_the_template() -> None:
+    """Shared points have one place on the template, whatever their order."""
+    config = PairConfig(what="animal", sampling="shared", points=(80, 80))
+    pair = TrainingPairs(config, 0).draw(0)
+    assert pair.source_rest is not None
+    assert pair.target_rest is not None
+    partner = np.linalg.norm(pair.source_truth[:, None] - pair.target, axis=2).argmin(axis=1)
+    np.testing.assert_allclose(pair.target_rest[partner], pair.source_rest, atol=1e-6)
