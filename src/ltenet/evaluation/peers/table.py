@@ -58,6 +58,26 @@ _LEARNED = "ltenet.evaluation.peers.learned"
 _DENSITIES = {"kc": "kernel correlation", "l2": "L2 distance (GMMReg)", "cs": "Cauchy-Schwarz"}
 _DEFORMATIONS = {"rigid": "rigid", "affine": "affine", "tps": "thin-plate"}
 
+_POST = {"steps": "search for codes", "zoomout": "ZoomOut", "pmf": "product manifold filter"}
+
+
+def _learned(
+    place: str,
+    learning: Literal["supervised", "unsupervised"],
+    names: Mapping[str, str],
+    fixed: Mapping[str, Mapping[str, Any]] = {},
+) -> dict[str, Peer]:
+    """Entries of one trained network: plain, and with post-processing."""
+    entries = {}
+    for name, summary in names.items():
+        own = fixed.get(name, {})
+        post = next((_POST[word] for word in (*own, *own.values()) if word in _POST), "")
+        entries[name] = Peer(
+            f"{_LEARNED}.{place}", summary, ("model",), fixed=own, learning=learning, post=post
+        )
+    return entries
+
+
 #: Methods by name.
 PEERS: dict[str, Peer] = {
     "ltenet": Peer(
@@ -158,12 +178,56 @@ PEERS: dict[str, Peer] = {
         fixed={"orientation": 1.0},
         post="ZoomOut",
     ),
-    "pointnet": Peer(
-        f"{_LEARNED}.pointnet_features:PointNetPeer",
-        "nearest PointNet feature",
-        takes=("model",),
-        learning="supervised",
+    **_learned("corrnet3d:CorrNet3DPeer", "unsupervised", {"corrnet3d": "CorrNet3D"}),
+    **_learned(
+        "template_networks:TemplatePeer",
+        "supervised",
+        {"3d-coded": "3D-CODED", "3d-coded-search": "3D-CODED, codes searched for"},
+        {"3d-coded-search": {"steps": 200}},
     ),
+    **_learned(
+        "template_networks:ElementaryPeer",
+        "supervised",
+        {
+            "elementary": "Elementary Structures, learned template",
+            "elementary-search": "Elementary Structures, codes searched for",
+        },
+        {"elementary-search": {"steps": 200}},
+    ),
+    **_learned("diff_fmaps:DiffFMapsPeer", "supervised", {"diff-fmaps": "Diff-FMaps"}),
+    **_learned(
+        "diff_fmaps:UniversalPeer",
+        "supervised",
+        {"diff-fmaps-universal": "Diff-FMaps, universal embedding"},
+    ),
+    **_learned(
+        "geofmnet:GeoFMNetPeer",
+        "supervised",
+        {"geofmnet": "GeoFMNet, DiffusionNet features", "geofmnet-zoomout": "the same, ZoomOut"},
+        {"geofmnet-zoomout": {"refine": "zoomout"}},
+    ),
+    **_learned(
+        "shot_networks:SurfmNetPeer",
+        "unsupervised",
+        {"surfmnet": "SURFMNet, SHOT", "surfmnet-zoomout": "the same, ZoomOut"},
+        {"surfmnet-zoomout": {"refine": "zoomout"}},
+    ),
+    **_learned(
+        "shot_networks:FMNetPeer",
+        "supervised",
+        {"fmnet": "FMNet, SHOT", "fmnet-pmf": "the same, product manifold filter"},
+        {"fmnet-pmf": {"refine": "pmf"}},
+    ),
+    **_learned(
+        "shot_networks:UnsupervisedFMNetPeer",
+        "unsupervised",
+        {
+            "fmnet-unsupervised": "unsupervised FMNet, SHOT",
+            "fmnet-unsupervised-pmf": "the same, product manifold filter",
+        },
+        {"fmnet-unsupervised-pmf": {"refine": "pmf"}},
+    ),
+    **_learned("pointnet_features:PointNetPeer", "supervised", {"pointnet": "PointNet features"}),
 }
 
 

@@ -27,11 +27,38 @@ from ltenet.training.trainee import EmbeddingTrainee
 Settings = Callable[..., TrainingConfig]
 
 #: Networks small enough for a test, by system.
+POINTNET = ("trunk=[8, 16]", "code=[8]", "head=[16]")
 SMALL: dict[str, tuple[str, ...]] = {
     "pointnet": (
-        "network.pointnet.trunk=[8, 16]", "network.pointnet.code=[8]",
-        "network.pointnet.head=[16]", "network.pointnet.outputs=8",
+        *(f"network.pointnet.{change}" for change in POINTNET), "network.pointnet.outputs=8",
     ),
+    "corrnet3d": (
+        "network.points=96", "network.widths=[8, 8]", "network.local=16", "network.head=[16, 8]",
+        "network.sharpener=32", "network.decoder=[16]", "network.neighbors=6", "network.groups=2",
+    ),
+    "3d-coded": (
+        "network.trunk=[8, 16]", "network.code=[16]", "network.decoder=[16]",
+        "network.template_points=64",
+    ),
+    "elementary": (
+        "network.trunk=[8, 16]", "network.code=[16]", "network.decoder=[16]",
+        "network.template_points=64", "network.deformation=[8]",
+    ),
+    "diff-fmaps": (
+        *(f"network.{part}.{change}" for change in POINTNET for part in ("basis", "descriptors")),
+        "network.basis.outputs=6", "network.descriptors.outputs=10",
+    ),
+    "diff-fmaps-universal": (
+        *(f"network.basis.{change}" for change in POINTNET), "network.basis.outputs=6",
+    ),
+    "geofmnet": (
+        "network.functions=6", "network.diffusion_functions=12", "network.width=8",
+        "network.blocks=1", "network.outputs=10", "network.pool=6",
+    ),
+    **{
+        name: ("network.functions=8", "network.blocks=1", "network.pool=6")
+        for name in ("surfmnet", "fmnet", "fmnet-unsupervised")
+    },
 }  # fmt: skip
 SYSTEMS = [name for name, peer in PEERS.items() if peer.learning and not peer.post]
 

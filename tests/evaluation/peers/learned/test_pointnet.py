@@ -63,6 +63,7 @@ def test_widths_that_make_no_network(settings: Callable[..., object], change: st
         learner_of(settings("pointnet", f"network.pointnet.{change}"))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_it_learns_four_pairs_by_heart(
     four_pairs: list[TrainingPair],
     fitted: Callable[..., tuple[Learner, list[float]]],

@@ -51,7 +51,7 @@ class Learner(Trainee):
 
     system: ClassVar[str]
     settings: ClassVar[type[Any]]
-    points: ClassVar[int] = 2048
+    points: int = 2048
 
     def __init__(self, config: Any) -> None:
         super().__init__()
