@@ -27,7 +27,7 @@ def test_normals_turn_with_the_cloud() -> None:
 
 
 def test_two_parts_each_look_outwards() -> None:
-    points = np.concatenate([sphere(300), sphere(300) + (10, 0, 0)])
+    points = np.concatenate([sphere(300), sphere(300) + np.array([10.0, 0, 0])])
     normals = cloud_normals(points)
     inward = np.einsum("nd,nd->n", normals[:300], points[:300])
     assert (inward > 0.98).all()

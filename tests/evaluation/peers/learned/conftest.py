@@ -92,8 +92,6 @@ def alike() -> Callable[[TrainingPair], TrainingPair]:
     """A pair of a shape with itself, in the same order."""
 
     def made(pair: TrainingPair) -> TrainingPair:
-        return replace(
-            pair, target=pair.source, source_truth=pair.source, target_truth=pair.source
-        )
+        return replace(pair, target=pair.source, source_truth=pair.source, target_truth=pair.source)
 
     return made

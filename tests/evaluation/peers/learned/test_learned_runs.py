@@ -55,10 +55,7 @@ SMALL: dict[str, tuple[str, ...]] = {
         "network.functions=6", "network.diffusion_functions=12", "network.width=8",
         "network.blocks=1", "network.outputs=10", "network.pool=6",
     ),
-    **{
-        name: ("network.functions=8", "network.blocks=1", "network.pool=6")
-        for name in ("surfmnet", "fmnet", "fmnet-unsupervised")
-    },
+    **dict.fromkeys(("surfmnet", "fmnet", "fmnet-unsupervised"), ("network.functions=8", "network.blocks=1", "network.pool=6")),
 }  # fmt: skip
 SYSTEMS = [name for name, peer in PEERS.items() if peer.learning and not peer.post]
 
