@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from known_shapes import shuffled
 
 from ltenet.data.training_pairs import PairConfig, TrainingPairs
 from ltenet.errors import InputError, MissingError, UsageError
-from ltenet.evaluation.peers.learned.learner import find_learner, learner_of
+from ltenet.evaluation.peers.learned.learner import Learner, find_learner, learner_of
 from ltenet.evaluation.peers.table import PEERS, make_peer
 from ltenet.method.model import LTENet
 from ltenet.shape import Shape
@@ -55,7 +56,10 @@ SMALL: dict[str, tuple[str, ...]] = {
         "network.functions=6", "network.diffusion_functions=12", "network.width=8",
         "network.blocks=1", "network.outputs=10", "network.pool=6",
     ),
-    **dict.fromkeys(("surfmnet", "fmnet", "fmnet-unsupervised"), ("network.functions=8", "network.blocks=1", "network.pool=6")),
+    **dict.fromkeys(
+        ("surfmnet", "fmnet", "fmnet-unsupervised"),
+        ("network.functions=8", "network.blocks=1", "network.pool=6"),
+    ),
 }  # fmt: skip
 SYSTEMS = [name for name, peer in PEERS.items() if peer.learning and not peer.post]
 
@@ -87,23 +91,43 @@ def test_a_run_of_every_system_is_a_method(
             assert (len(found), found.target_size) == (len(source), len(target))
 
 
+class PowerCutError(Exception):
+    """Ends a run between two steps."""
+
+
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_a_resumed_run_ends_with_the_same_bytes(
     settings: Settings, tmp_path: Path, system: str
 ) -> None:
-    states = []
-    for name, lengths in (("whole", (4,)), ("broken", (2, 4))):
-        for part, length in enumerate(lengths):
-            config = settings(
-                system, *SMALL[system], f"name={name}", f"schedule.length={length}",
-                "schedule.kind=constant", "optim.batch_size=2",
-            )  # fmt: skip
-            run = new_run(config, tmp_path, force=True) if part == 0 else run
-            train(config, run, resume=part > 0, system=find_learner(system).from_config)
-        states.append(read_checkpoint(run.checkpoint))
-    whole, broken = states
-    assert whole.step == broken.step == 4
-    assert all(torch.equal(value, broken.model[name]) for name, value in whole.model.items())
+    make = find_learner(system).from_config
+
+    def cut_after_two_steps(config: TrainingConfig) -> Learner:
+        learner, calls = make(config), []
+        loss = learner.loss
+
+        def counted(pairs: Sequence[Any], progress: float) -> Any:
+            calls.append(progress)
+            if len(calls) > 2:
+                raise PowerCutError
+            return loss(pairs, progress)
+
+        learner.loss = counted  # type: ignore[method-assign]
+        return learner
+
+    changes = (*SMALL[system], "optim.batch_size=2", "checkpoint_minutes=0")
+    config = settings(system, *changes, "name=whole")
+    whole = new_run(config, tmp_path)
+    train(config, whole, system=make)
+    config = settings(system, *changes, "name=broken")
+    broken = new_run(config, tmp_path)
+    with pytest.raises(PowerCutError):
+        train(config, broken, system=cut_after_two_steps)
+    assert read_checkpoint(broken.checkpoint).step == 2
+    train(config, broken, resume=True, system=make)
+    states = [read_checkpoint(run.checkpoint) for run in (whole, broken)]
+    assert [state.step for state in states] == [4, 4]
+    for name, value in states[0].model.items():
+        assert torch.equal(value, states[1].model[name]), name
 
 
 def test_weights_of_another_system_are_refused(settings: Settings, tmp_path: Path) -> None:

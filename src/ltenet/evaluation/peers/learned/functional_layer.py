@@ -58,8 +58,14 @@ def true_map(source: Tensor, target: Tensor, partners: PartnerRows) -> Tensor:
     source, target
         (N, k) and (M, k) functions Phi and Psi.
     """
-    found: Tensor = torch.linalg.lstsq(partners.values(target), source[partners.rows]).solution
-    return found
+    theirs = partners.values(target).double()  # (n, k)
+    ours = source[partners.rows].double()  # (n, k)
+    gram = theirs.T @ theirs  # (k, k)
+    # Normal equations, because least squares by LAPACK round differently from call to call; a tiny
+    # ridge for pairs with fewer known points than functions.
+    gram.diagonal().add_(1e-9 * gram.diagonal().mean())
+    found: Tensor = torch.linalg.solve(gram, theirs.T @ ours)  # (k, k)
+    return found.to(source.dtype)
 
 
 def soft_map(source: Tensor, masses: Tensor, target: Tensor, matrix: Tensor) -> Tensor:
