@@ -29,6 +29,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, NamedTuple
 
+from ltenet.evaluation.paper.peer_plans import planned_peers
 from ltenet.evaluation.paper.plans import PlannedRun, planned_runs
 from ltenet.files import atomic_path
 
@@ -86,8 +87,12 @@ PAPER = tuple(paper_run(planned) for planned in planned_runs())
 #: Its main comparison: equal steps, equal pairs, equal first weights.
 MAIN, ABLATIONS = PAPER[:4], PAPER[4:]
 
-#: Weights for shapes of any class, and the trained baselines.
-OTHERS: tuple[Run, ...] = ()
+#: Other learned systems, equal minutes each: their steps differ too much in cost to be counted.
+OTHERS: tuple[Run, ...] = tuple(
+    Run(recipe.run_name(seed), recipe.preset, recipe.settings(seed))
+    for recipe in planned_peers()
+    for seed in recipe.seeds
+)
 
 QUEUE: tuple[Run, ...] = (
     Run(

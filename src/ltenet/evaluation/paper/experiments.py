@@ -10,6 +10,7 @@ from ltenet.errors import UsageError
 from ltenet.evaluation.bench.provenance import source_commit
 from ltenet.evaluation.paper.output import (
     check_free,
+    plot_costs,
     plot_rows,
     versions,
     write_picture,
@@ -121,6 +122,8 @@ def run_experiment(
         figures = write_picture(name, draw_scans(scans), folder, force=force)
     elif plan.plot:
         figures, left_out = plot_rows(name, rows, folder, force=force)
+    elif plan.cost:
+        figures, left_out = plot_costs(name, rows, folder, force=force)
     for text in left_out:
         tell(text)
     result = result_of(rows)

@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ltenet.data.pairs import Sampling
-from ltenet.errors import InputError, LTENetError, MissingError, UsageError
+from ltenet.errors import InputError, LTENetError, MissingError, PartialFailure, UsageError
 from ltenet.evaluation.bench.benchmarks import open_benchmark
 from ltenet.evaluation.bench.results import TOLERANCE_KEYS, scored_by, summarize
 from ltenet.evaluation.bench.run import BenchConfig, BenchRun, run_bench
 from ltenet.evaluation.paper.linear import run_linear
-from ltenet.evaluation.paper.plan import ALSO_PAIRS, SETTINGS, ExperimentPlan, Row
+from ltenet.evaluation.paper.plan import (
+    ALSO_PAIRS,
+    MESH_PAIRS,
+    MESHES,
+    PEER_PAIRS,
+    PEER_SEEDS,
+    SETTINGS,
+    SLOW,
+    SLOW_PAIRS,
+    ExperimentPlan,
+    Row,
+)
 from ltenet.evaluation.paper.published import published
-from ltenet.evaluation.paper.recipes import Recipe
+from ltenet.evaluation.paper.recipes import PeerRecipe, Recipe
 from ltenet.evaluation.paper.trainings import Budget, Trained, Unfinished, trained
 
 #: Figures of a benchmark that a row keeps; the accuracies are kept as a curve besides.
-_KEPT = ("err", "err_percent", "err_dpc", "auc", "coverage", "seconds_per_pair")
+_KEPT = ("err", "err_percent", "err_dpc", "auc", "coverage", "seconds_per_pair", "memory_mb")
 #: Figures with a mean and a spread.
 _FIGURES = ("acc_1", "acc_5", *_KEPT)
 
@@ -98,7 +109,7 @@ def run_plan(
     for number, (row, head) in enumerate(zip(plan.rows, heads, strict=True), start=1):
         found = _weights(row, config.budget)
         before = earlier.get((row.setting, row.label))
-        if before is not None and _complete(before, head, plan, found):
+        if before is not None and _complete(before, head, plan, found, mesh=row.mesh):
             results.append(before | {"waiting": _waiting(found)})
             continue
         tell(f"{name}: row {number} of {len(plan.rows)}, {row.label} ({row.setting})")
@@ -136,7 +147,7 @@ def _head(name: str, row: Row) -> dict[str, Any]:
 
 def _weights(row: Row, budget: Budget) -> list[Trained | Unfinished]:
     """Return the row's trainings, one for each seed; none for weights that ship."""
-    if not isinstance(row.weights, Recipe):
+    if not isinstance(row.weights, Recipe | PeerRecipe):
         return []
     return [trained(row.weights, seed, budget) for seed in row.weights.seeds]
 
@@ -146,16 +157,27 @@ def _complete(
     head: dict[str, Any],
     plan: ExperimentPlan,
     found: Sequence[Trained | Unfinished],
+    *,
+    mesh: bool,
 ) -> bool:
     """Whether an earlier row is the one that would be measured now."""
     runs = [made.as_dict() for made in found if isinstance(made, Trained)]
-    also = SETTINGS[head["setting"]].also if plan.also and found else ()
+    also = _also(head["setting"], plan, found)
     return (
         all(before.get(key) == value for key, value in head.items())
         and before.get("trainings") == runs
         and all(sampling in before for sampling in plan.samplings)
+        and ("mesh" in before or not mesh)
         and set(before.get("also", {})) == set(also)
     )
+
+
+def _also(
+    setting: str, plan: ExperimentPlan, found: Sequence[Trained | Unfinished]
+) -> tuple[str, ...]:
+    """Further tests of a row: of our own trainings, not of other systems."""
+    own = any(not isinstance(made, Trained) or made.pairs_seen is None for made in found)
+    return SETTINGS[setting].also if plan.also and own else ()
 
 
 def _waiting(found: Sequence[Trained | Unfinished]) -> list[str]:
@@ -181,7 +203,7 @@ def _run_row(
         sampling: _tested(row, weights, benchmark, sampling, config) for sampling in plan.samplings
     }
     also: dict[str, Any] = {}
-    for name in SETTINGS[row.setting].also if plan.also and found else ():
+    for name in _also(row.setting, plan, found):
         try:
             test = _tested(row, weights, name, "shared", config, most=ALSO_PAIRS)
         except MissingError as error:  # the further sets need not be there
@@ -194,7 +216,31 @@ def _run_row(
         "waiting": waiting,
         **tests,
         "also": also,
+        **({"mesh": _on_meshes(row, weights, config, tell)} if row.mesh else {}),
     }
+
+
+def _on_meshes(
+    row: Row, weights: Sequence[Any], config: PaperConfig, tell: Tell
+) -> dict[str, Any] | None:
+    """Geodesic error on whole meshes; None where there are none."""
+    bench = BenchConfig(
+        benchmark=MESHES,
+        data=config.data,
+        method=row.method,
+        model=weights[0],
+        sampling="full",
+        pairs=min(MESH_PAIRS, config.pairs or MESH_PAIRS),
+        seeds=config.seeds[:1],
+        cycle=False,
+    )
+    try:
+        whole = summarize(run_bench(bench, cache=config.cache, workers=config.workers))
+    except (MissingError, PartialFailure) as error:
+        tell(f"{row.label}: not tested on {MESHES}: {error}")
+        return None
+    kept = ("pairs", "geodesic", "seconds_per_pair", "memory_mb")
+    return {"benchmark": MESHES, **{name: whole[name] for name in kept}}
 
 
 def _tested(
@@ -207,6 +253,9 @@ def _tested(
     most: int | None = None,
 ) -> dict[str, Any]:
     """Figures of a row on one benchmark, over its trainings."""
+    seeds = config.seeds
+    if row.peer:
+        most, seeds = PEER_PAIRS, config.seeds[:PEER_SEEDS]
     pairs = config.pairs if most is None else min(most, config.pairs or most)
     tests = []
     for each in weights:
@@ -218,15 +267,26 @@ def _tested(
             refine=row.refine,
             sampling=sampling,
             pairs=pairs,
-            seeds=config.seeds,
+            seeds=seeds,
             noise=row.noise,
             cycle=False,
         )
         if row.linear is not None:
-            tests.append(brief(run_linear(bench, row.linear)) | {"seconds_per_pair": None})
+            tests.append(
+                brief(run_linear(bench, row.linear)) | {"seconds_per_pair": None, "memory_mb": None}
+            )
         else:
+            bench = _bearable(bench, config) if row.peer else bench
             tests.append(brief(run_bench(bench, cache=config.cache, workers=config.workers)))
     return combined(tests)
+
+
+def _bearable(bench: BenchConfig, config: PaperConfig) -> BenchConfig:
+    """Return the benchmark with fewer pairs if the first one takes the method long."""
+    first = replace(bench, pairs=1, seeds=bench.seeds[:1])
+    seconds = run_bench(first, cache=config.cache).scores[0].seconds
+    slow = seconds > SLOW and (bench.pairs is None or bench.pairs > SLOW_PAIRS)
+    return replace(bench, pairs=SLOW_PAIRS) if slow else bench
 
 
 def brief(run: BenchRun) -> dict[str, Any]:

@@ -38,6 +38,10 @@ class Peer(NamedTuple):
         Of methods that are trained: "supervised" by known correspondences, or "unsupervised".
     post
         What refines the map afterwards, empty for nothing.
+    system
+        Of methods that are trained: name of the preset that trains their weights.
+    mesh
+        Whether it looks at the surface, and uses faces where there are some.
     """
 
     place: str
@@ -46,6 +50,8 @@ class Peer(NamedTuple):
     fixed: Mapping[str, Any] = {}
     learning: Literal["supervised", "unsupervised"] | None = None
     post: str = ""
+    system: str | None = None
+    mesh: bool = False
 
     @property
     def module(self) -> str:
@@ -67,13 +73,21 @@ def _learned(
     names: Mapping[str, str],
     fixed: Mapping[str, Mapping[str, Any]] = {},
 ) -> dict[str, Peer]:
-    """Entries of one trained network: plain, and with post-processing."""
-    entries = {}
+    """Entries of one trained network: plain, first, and with post-processing."""
+    entries: dict[str, Peer] = {}
+    system = next(iter(names))
     for name, summary in names.items():
         own = fixed.get(name, {})
         post = next((_POST[word] for word in (*own, *own.values()) if word in _POST), "")
         entries[name] = Peer(
-            f"{_LEARNED}.{place}", summary, ("model",), fixed=own, learning=learning, post=post
+            f"{_LEARNED}.{place}",
+            summary,
+            ("model",),
+            fixed=own,
+            learning=learning,
+            post=post,
+            system=system,
+            mesh=place.startswith(("geofmnet", "shot_networks")),
         )
     return entries
 
@@ -98,10 +112,14 @@ PEERS: dict[str, Peer] = {
         f"{_ROOM}.functional_maps:FunctionalMaps",
         "functional maps, WKS and ZoomOut (pyfmaps)",
         post="ZoomOut",
+        mesh=True,
     ),
     **{
         kind: Peer(
-            f"{_ROOM}.descriptors:NearestDescriptor", f"nearest {long}", fixed={"kind": kind}
+            f"{_ROOM}.descriptors:NearestDescriptor",
+            f"nearest {long}",
+            fixed={"kind": kind},
+            mesh=True,
         )
         for kind, long in (
             ("hks", "heat kernel signature"),
@@ -171,12 +189,14 @@ PEERS: dict[str, Peer] = {
         "functional maps read off by fast Sinkhorn filters",
         fixed={"readoff": "sinkhorn"},
         post="ZoomOut",
+        mesh=True,
     ),
     "fmaps-oriented": Peer(
         f"{_ROOM}.functional_maps:FunctionalMaps",
         "functional maps that keep orientation, meshes only (pyfmaps)",
         fixed={"orientation": 1.0},
         post="ZoomOut",
+        mesh=True,
     ),
     **_learned("corrnet3d:CorrNet3DPeer", "unsupervised", {"corrnet3d": "CorrNet3D"}),
     **_learned(
