@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -49,3 +50,8 @@ class PairTensors(NamedTuple):
                 if value is not None  # places on a template need not be known
             }
         )
+
+
+def both_shapes(pairs: Sequence[PairTensors]) -> list[Tensor]:
+    """Points of all sources, then of all targets: 2 B shapes that go through a network at once."""
+    return [*(pair.source for pair in pairs), *(pair.target for pair in pairs)]

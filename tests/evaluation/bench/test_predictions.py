@@ -29,7 +29,6 @@ from ltenet.evaluation.peers.table import PEERS, find_peer, make_peer
 from ltenet.method.model import find_weights
 from ltenet.shape import Shape
 
-
 #: Ours, one that takes meshes only, and those that need trained weights, which have their own test.
 ELSEWHERE = ("ltenet", "embedding", "fmaps-oriented", *(n for n in PEERS if PEERS[n].learning))
 

@@ -16,6 +16,16 @@ from ltenet.shape import Shape
 _CARRIERS = 4
 
 
+def in_one_scale(source: Shape, target: Shape) -> tuple[FloatArray, FloatArray]:
+    """(N, 3) and (M, 3) points, each centred, in the unit in which the target's radius is 1.
+
+    One scale for both, so that a rigid motion stays one.
+    """
+    points, frame = (shape.normalized(radius=None).points for shape in (source, target))
+    scale = 1 / max(float(np.sqrt(np.square(frame).sum(axis=1).mean())), 1e-300)
+    return points * scale, frame * scale
+
+
 def landed(source: Shape, target: Shape, moved: FloatArray, frame: FloatArray) -> Correspondence:
     """Map each source point to the target point nearest to its moved position.
 

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from ltenet.correspondence import Correspondence
 from ltenet.evaluation.peers.deformations import DeformationKind, make_deformation
-from ltenet.evaluation.peers.landing import landed, thinned
+from ltenet.evaluation.peers.landing import in_one_scale, landed, thinned
 from ltenet.evaluation.peers.registration import minimized
 from ltenet.geometry.arrays import FloatArray, IntArray
 from ltenet.geometry.cloud_normals import cloud_normals
@@ -98,9 +98,7 @@ class NearestRegistration:
 
     def __call__(self, source: Shape, target: Shape) -> Correspondence:
         """Map source to target."""
-        centred, frame = (shape.normalized(radius=None).points for shape in (source, target))
-        scale = 1 / max(float(np.sqrt(np.square(frame).sum(axis=1).mean())), 1e-300)
-        centred, frame = centred * scale, frame * scale  # (N, 3), (M, 3)
+        centred, frame = in_one_scale(source, target)  # (N, 3), (M, 3)
         return landed(source, target, self.register(centred, frame), frame)
 
     def register(self, points: FloatArray, frame: FloatArray) -> FloatArray:

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from ltenet.correspondence import Correspondence
-from ltenet.evaluation.peers.landing import landed, thinned
+from ltenet.evaluation.peers.landing import in_one_scale, landed, thinned
 from ltenet.geometry.arrays import FloatArray
 from ltenet.shape import Shape
 
@@ -143,9 +143,7 @@ class SoftAssign:
 
     def __call__(self, source: Shape, target: Shape) -> Correspondence:
         """Map source to target."""
-        centred, frame = (shape.normalized(radius=None).points for shape in (source, target))
-        scale = 1 / max(float(np.sqrt(np.square(frame).sum(axis=1).mean())), 1e-300)
-        centred, frame = centred * scale, frame * scale  # (N, 3), (M, 3)
+        centred, frame = in_one_scale(source, target)  # (N, 3), (M, 3)
         return landed(source, target, self.register(centred, frame), frame)
 
     def register(self, points: FloatArray, frame: FloatArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from functools import partial
 
 import numpy as np
@@ -147,9 +148,10 @@ def test_the_pool_knows_which_point_is_which() -> None:
     config = PairConfig(what="animal", sampling="independent", points=(200, 200), radius=0.5)
     describe = partial(spectral_arrays, needs=Needs(6))
     pool = SpectralPool(TrainingPairs(config, 0), 6, describe, seed=1)
+    fresh = pickle.dumps(pool)
     for index in range(4):
         pair = pool.draw(index)
-        again = SpectralPool(TrainingPairs(config, 0), 6, describe, seed=1).draw(index)
+        again = pickle.loads(fresh).draw(index)  # as a worker process gets it
         np.testing.assert_array_equal(pair.source, again.source)
         assert pair.source_arrays is not None
         assert again.source_arrays is not None

@@ -23,7 +23,7 @@ from ltenet.evaluation.peers.learned.pointnet import JoinedLinear
 from ltenet.method.edgeconv import EdgeConv
 from ltenet.method.graph import neighbor_graphs
 from ltenet.method.losses import smoothness
-from ltenet.training.pair_tensors import PairTensors
+from ltenet.training.pair_tensors import PairTensors, both_shapes
 
 #: Sharpness of the matches, and what keeps equal features apart from a division by zero.
 _SHARPNESS, _TINY = 8.0, 1e-6
@@ -168,7 +168,7 @@ class CorrNet3D(Learner):
 
     def loss(self, pairs: Sequence[PairTensors], progress: float) -> CorrNet3DLoss:
         """Rebuild each shape from the other; see the module."""
-        shapes = [*(pair.source for pair in pairs), *(pair.target for pair in pairs)]
+        shapes = both_shapes(pairs)
         sizes = {len(points) for points in shapes}
         if sizes != {self.points}:
             raise InputError(

@@ -20,7 +20,7 @@ from ltenet.evaluation.peers.learned.learner import LearnedPeer, Learner
 from ltenet.evaluation.peers.learned.partner_rows import PartnerRows
 from ltenet.evaluation.peers.learned.pointnet import PointNet, PointNetConfig
 from ltenet.refinement.zoomout import euclidean_topk
-from ltenet.training.pair_tensors import PairTensors
+from ltenet.training.pair_tensors import PairTensors, both_shapes
 
 #: Ridge of least squares, relative to the mean square of a basis function.
 _RIDGE = 1e-6
@@ -101,7 +101,7 @@ class DiffFMaps(Learner):
         if progress < self.config.stage:
             loss = basis_loss(self.basis, pairs, linear=True)
             return BasisLoss(loss, loss.detach(), torch.zeros_like(loss))
-        shapes, count = _shapes(pairs), len(pairs)
+        shapes, count = both_shapes(pairs), len(pairs)
         training = self.basis.training
         self.basis.eval()
         with torch.no_grad():
@@ -137,7 +137,7 @@ def basis_loss(basis: PointNet, pairs: Sequence[PairTensors], *, linear: bool) -
     linear
         Put the best linear map between the bases; else they must agree as they are.
     """
-    bases, count = basis(_shapes(pairs)), len(pairs)
+    bases, count = basis(both_shapes(pairs)), len(pairs)
     losses = []
     for number, pair in enumerate(pairs):
         partners = PartnerRows.of(pair)
@@ -183,10 +183,6 @@ class UniversalEmbedding(Learner):
         """(N,) target point with the nearest row."""
         ours, theirs = self.basis([source, target])  # (N, k), (M, k)
         return euclidean_topk(ours, theirs, 1).indices[:, 0]
-
-
-def _shapes(pairs: Sequence[PairTensors]) -> list[Tensor]:
-    return [*(pair.source for pair in pairs), *(pair.target for pair in pairs)]
 
 
 class DiffFMapsPeer(LearnedPeer):

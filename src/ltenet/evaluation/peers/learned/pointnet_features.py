@@ -16,7 +16,7 @@ from ltenet.evaluation.peers.learned.pointnet import PointNet, PointNetConfig
 from ltenet.method.neighbors import cosine_topk
 from ltenet.training.config import KnownTerm
 from ltenet.training.objectives import known_loss
-from ltenet.training.pair_tensors import PairTensors
+from ltenet.training.pair_tensors import PairTensors, both_shapes
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class PointNetFeatures(Learner):
     def loss(self, pairs: Sequence[PairTensors], progress: float) -> MatchingLoss:
         """Cross-entropy between similarities and Gaussians around the known positions."""
         count = len(pairs)
-        shapes = [*(pair.source for pair in pairs), *(pair.target for pair in pairs)]
+        shapes = both_shapes(pairs)
         features = self.encoder(shapes)  # 2 B x (N, K)
         return MatchingLoss(known_loss(pairs, features[:count], features[count:], self.term))
 

@@ -31,7 +31,7 @@ from ltenet.method.divergence import chamfer
 from ltenet.refinement.zoomout import euclidean_topk
 from ltenet.shape import Shape
 from ltenet.training.config import TrainingConfig
-from ltenet.training.pair_tensors import PairTensors
+from ltenet.training.pair_tensors import PairTensors, both_shapes
 
 Own = TypeVar("Own", bound="TemplateNetwork")
 #: Rate of the search for a better code.
@@ -147,7 +147,7 @@ class TemplateNetwork(Learner):
 
     def loss(self, pairs: Sequence[PairTensors], progress: float) -> TemplateLoss:
         """Decode the template positions of all shapes, and compare with their points."""
-        shapes = [*(pair.source for pair in pairs), *(pair.target for pair in pairs)]
+        shapes = both_shapes(pairs)
         rests = [*(pair.source_rest for pair in pairs), *(pair.target_rest for pair in pairs)]
         places = [rest for rest in rests if rest is not None]
         if len(places) < len(shapes):
