@@ -29,6 +29,10 @@ def test_a_system_is_trained_resumed_and_used(
     longer = ["--set", "schedule.length=3", "--json"]
     assert cli.main(["train", "--resume", "pointnet", *longer]) == 0
     assert json.loads(capfd.readouterr().out)["steps"] == 3
+    assert cli.main(["info", "runs/pointnet/best", "--json"]) == 0
+    told = json.loads(capfd.readouterr().out)
+    assert told["system"] == "pointnet"
+    assert told["use"].endswith("--method pointnet --model runs/pointnet/best")
     points = np.random.default_rng(0).normal(size=(70, 3))
     for name in ("a.ply", "b.ply"):
         io.save(Shape(points), tmp_path / name)

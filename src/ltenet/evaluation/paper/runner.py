@@ -325,10 +325,10 @@ def combined(tests: Sequence[dict[str, Any]]) -> dict[str, Any]:
     first = tests[0]
     if len(tests) == 1:
         return first
-    pooled = {
-        name: None if first[name] is None else _pooled([test[name] for test in tests])
-        for name in _FIGURES
-    }
+    pooled: dict[str, Any] = {}
+    for name in _FIGURES:  # predictions on file may be of before a figure was measured
+        own = [test[name] for test in tests if test.get(name) is not None]
+        pooled[name] = _pooled(own) if len(own) == len(tests) else None
     curve = _pooled([test["curve"] for test in tests])
     return first | {
         **pooled,

@@ -9,7 +9,7 @@ from ltenet.evaluation.bench.benchmarks import official_share
 from ltenet.evaluation.bench.comparison import cell
 from ltenet.evaluation.paper.plan import SETTINGS
 from ltenet.evaluation.paper.published import published
-from ltenet.evaluation.peers.table import find_peer
+from ltenet.evaluation.peers.table import PEERS
 
 #: Columns of our own figures, by sampling: their heads, and the figure.
 _OURS = {
@@ -109,7 +109,8 @@ def grouped(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
     Ours come first, then methods that learn nothing, then others by their supervision.
     """
-    learning = {row["label"]: find_peer(row["method"]).learning for row in rows}
+    peers = {row["label"]: PEERS.get(row.get("method", "embedding")) for row in rows}
+    learning = {label: None if peer is None else peer.learning for label, peer in peers.items()}
     if not any(learning.values()):
         return [row | {"group": ""} for row in rows]
     own = [row for row in rows if row["method"] in ("ltenet", "embedding")]
