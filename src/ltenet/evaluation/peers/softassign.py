@@ -21,6 +21,7 @@ from scipy.spatial.distance import cdist
 from ltenet.correspondence import Correspondence
 from ltenet.evaluation.peers.landing import in_one_scale, landed, thinned
 from ltenet.geometry.arrays import FloatArray
+from ltenet.geometry.neighbors import nearest_neighbors
 from ltenet.shape import Shape
 
 #: Fits at each temperature, and sweeps of row and column scaling in each of them.
@@ -128,7 +129,8 @@ class SoftAssign:
     deformation
         "affine" (RPM) or "tps" (TPS-RPM).
     hot, cold
-        First temperature, of targets of unit radius, and the last as a share of the first.
+        First temperature, of targets of unit radius, and the last, in units of the target's mean
+        squared spacing.
     cooling
         Factor from one temperature to the next.
     points
@@ -137,7 +139,7 @@ class SoftAssign:
 
     deformation: Literal["affine", "tps"] = "tps"
     hot: float = 0.5
-    cold: float = 0.002
+    cold: float = 1.0
     cooling: float = 0.93
     points: int = 512
 
@@ -153,12 +155,15 @@ class SoftAssign:
         family: _Family = AffineFit(start) if self.deformation == "affine" else ThinPlateFit(start)
         noise = np.random.default_rng(0).random((len(start), len(goal)))  # (n, m)
         noise *= _NOISE / len(start)
+        spacing = np.square(nearest_neighbors(goal, goal, 2).distances[:, -1]).mean()
         temperature, moved = self.hot, start
-        while temperature >= self.cold * self.hot:
+        while temperature >= min(self.cold * spacing, self.hot):
             for _ in range(_FITS):
                 matches = soft_matches(cdist(moved, goal, "sqeuclidean"), temperature, noise)
-                totals = np.maximum(matches.sum(axis=1, keepdims=True), 1e-300)  # (n, 1)
-                family.fit(matches @ goal / totals, temperature)
+                # What the slack takes stays where it is: noise alone would draw it to the centre,
+                # and in the end everything with it.
+                shares = np.minimum(matches.sum(axis=1, keepdims=True), 1.0)  # (n, 1)
+                family.fit(matches @ goal + (1 - shares) * moved, temperature)
                 moved = family.moved(start)  # (n, 3)
             temperature *= self.cooling
         return family.moved(points)
