@@ -29,6 +29,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, NamedTuple
 
+from ltenet.evaluation.paper.peer_plans import planned_peers
 from ltenet.evaluation.paper.plans import PlannedRun, planned_runs
 from ltenet.evaluation.paper.recipes import OUTLOOK as LATER
 from ltenet.files import atomic_path
@@ -91,8 +92,14 @@ OUTLOOK = tuple(
 #: Its main comparison: equal steps, equal pairs, equal first weights.
 MAIN, ABLATIONS = PAPER[:4], tuple(run for run in PAPER[4:] if run not in OUTLOOK)
 
-#: Weights for shapes of any class, and the trained baselines.
-OTHERS: tuple[Run, ...] = (Run("any", "any", _steps(8000, warmup=200)),)
+#: Weights for shapes of any class.
+ANY = Run("any", "any", _steps(8000, warmup=200))
+#: Other learned systems, equal minutes each: their steps differ too much in cost to be counted.
+OTHERS: tuple[Run, ...] = tuple(
+    Run(recipe.run_name(seed), recipe.preset, recipe.settings(seed))
+    for recipe in planned_peers()
+    for seed in recipe.seeds
+)
 
 QUEUE: tuple[Run, ...] = (
     Run(
@@ -112,6 +119,7 @@ QUEUE: tuple[Run, ...] = (
         ),
         weights="reconstruction.json",
     ),
+    ANY,
     *OTHERS,
     *OUTLOOK,
 )

@@ -73,6 +73,10 @@ def _convert(hint: Any, value: Any, *, where: str) -> Any:
         if value in arguments:
             return value
         raise _wrong(where, value, f"one of {', '.join(map(repr, arguments))}")
+    if origin is Mapping:  # a free table; whoever reads it checks it
+        if not isinstance(value, Mapping):
+            raise _wrong(where, value, "a table")
+        return dict(value)
     if origin is tuple:
         if not isinstance(value, (list, tuple)):
             raise _wrong(where, value, "a list")

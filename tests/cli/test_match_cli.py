@@ -262,3 +262,36 @@ def test_import_stays_light() -> None:
     start = time.perf_counter()
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     assert time.perf_counter() - start < 20  # a busy machine is slow, torch is slower
+
+
+def test_another_method_gives_the_same_kind_of_map_and_report(call: Call, tmp_path: Path) -> None:
+    run = call("--method", "icp", "--option", "iterations=3", "-o", "map.npz", "--report", "m.html")
+    assert run.code == 0, run.err
+    assert run.out.splitlines()[0].startswith("not rated, matched 100.0%, coverage")
+    found = Correspondence.load(tmp_path / "map.npz")
+    assert found.details["method"] == "icp"
+    assert found.details["options"] == {"iterations": "3"}
+    assert found.matched.all()
+    assert (tmp_path / "m.html").is_file()
+    told = json.loads(call("--method", "nearest", "--json").out)
+    assert (told["method"], told["energy"], told["verdict"]) == ("nearest", None, "not rated")
+    assert set(told["seconds"]) == {"load", "match"}
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (("--method", "best"), 2, "got the method 'best', expected one of ltenet"),
+        (("--method", "icp", "--orient", "none"), 2, "got --orient none with --method icp"),
+        (("--method", "icp", "--option", "speed=3"), 2, "expected options of that method"),
+        (("--option", "iterations=3"), 2, "got --option iterations=3 without --method"),
+        (("--method", "corrnet3d"), 4, "corrnet3d: got no weights"),
+        (("--method", "corrnet3d", "--model", "x"), 4, "x: got no config.json there"),
+    ],
+)
+def test_options_of_other_methods(
+    call: Call, options: tuple[str, ...], code: int, words: str
+) -> None:
+    run = call(*options)
+    assert run.code == code
+    assert words in run.err

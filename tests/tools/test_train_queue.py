@@ -21,6 +21,7 @@ from tools.train_queue import (
     ABLATIONS,
     FINISHED,
     MAIN,
+    OTHERS,
     OUTLOOK,
     QUEUE,
     ROOT,
@@ -120,6 +121,10 @@ def test_entries_are_runs_that_can_start() -> None:
         assert (run.preset is None) == bool(run.command)
         if run.preset is not None:
             config = load_config(run.preset, run.settings)
+            if run in OTHERS:  # other systems get equal minutes, as their steps cost differently
+                assert (config.schedule.unit, config.schedule.length) == ("minutes", 30)
+                assert config.system == run.preset
+                continue
             assert config.schedule.unit == "steps"  # minutes would depend on what else runs
 
 

@@ -18,7 +18,8 @@ from ltenet.training.settings import (
 
 PRESETS = {
     "adapt", "animal", "animal-unsupervised", "any", "dpc", "human", "human-unsupervised", "paper",
-    "tiny",
+    "tiny", "3d-coded", "corrnet3d", "diff-fmaps", "diff-fmaps-universal", "elementary", "fmnet",
+    "fmnet-unsupervised", "geofmnet", "pointnet", "surfmnet",
 }  # fmt: skip
 
 

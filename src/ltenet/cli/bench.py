@@ -143,7 +143,7 @@ class Bench(Command):
             benchmark=self.benchmark,
             data=data_folder(self.data),
             method=method,
-            options=tuple(_option(text) for text in self.option),
+            options=tuple(read_option(text) for text in self.option),
             sampling=self.sampling or ("shared" if sampled else "full"),
             by=self.by,
             points=self.points,
@@ -218,7 +218,7 @@ def _words(text: str, option: str) -> list[str]:
     return words
 
 
-def _option(text: str) -> tuple[str, Any]:
+def read_option(text: str) -> tuple[str, Any]:
     """Read NAME=VALUE; the value is a number if it looks like one."""
     name, equals, value = text.partition("=")
     if not (name and equals):

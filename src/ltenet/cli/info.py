@@ -88,19 +88,29 @@ def describe_weights(name: str, folder: Path) -> Result:
     from ltenet.matching import confidence, orientation
 
     try:
-        settings = read_json(folder / "config.json")["model"]
+        document = read_json(folder / "config.json")
+        system = document.get("system")
+        settings = document["model" if system is None else "network"]
         with safe_open(folder / "model.safetensors", framework="np") as tensors:
             shapes = [tensors.get_slice(key).get_shape() for key in tensors.keys()]  # noqa: SIM118
-    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
         raise InputError(
             f"{folder}: got weights that cannot be read ({error}), expected config.json and "
             "model.safetensors as ltenet writes them; try to copy the folder again"
         ) from None
-    encoder = settings.get("encoder", {})
-    figures: dict[str, Any] = {
+    common: dict[str, Any] = {
         "weights": name,
         "folder": str(folder),
         "parameters": sum(_size(shape) for shape in shapes),
+    }
+    if system is not None:  # another learned method, which has no frames and no probabilities
+        use = f"ltenet match SOURCE TARGET --method {system} --model {folder}"
+        figures = {**common, "system": system, "network": settings, "use": use}
+        rows = [(key, value) for key, value in figures.items() if key != "network"]
+        return Result(figures, table([*rows, *settings.items()]))
+    encoder = settings.get("encoder", {})
+    figures = {
+        **common,
         "dimension": encoder.get("dimension", 512),
         "neighbors": encoder.get("neighbors"),
         "bytes": sum(file.stat().st_size for file in folder.iterdir() if file.is_file()),

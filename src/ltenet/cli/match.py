@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
+from ltenet.cli.bench import read_option
 from ltenet.cli.command import Command, Result, SourcePath, TargetPath
 from ltenet.cli.output import say, table
 from ltenet.cli.progress import stages
@@ -36,6 +38,7 @@ class Match(Command):
       ltenet match cat.off horse.off -o map.npz --model animal --report map.html
       ltenet match left.ply right.ply -o map.txt --png map.png --points 1024
       ltenet match left.ply right.ply -o map.npz --pairs known.csv
+      ltenet match left.ply right.ply -o map.npz --method tps-rpm
     """
 
     source: SourcePath
@@ -51,6 +54,11 @@ class Match(Command):
     """Picture of both shapes, coloured by the map."""
     index_base: Literal[0, 1] | None = None
     """What the numbers in a text file count from; by default as the suffix says."""
+    method: Annotated[str, tyro.conf.arg(metavar="NAME")] = "ltenet"
+    """Match by another method, e.g. cpd, tps-rpm, fmaps; docs/peers.md lists them. Learned ones
+    need --model with a folder of their weights."""
+    option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """An option of that other method, e.g. --option points=1024; may be repeated."""
     threads: Threads = None
     """Threads for the network; all cores by default."""
     pairs: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="PATH [PATH]")] = ()
@@ -65,8 +73,6 @@ class Match(Command):
         """Load, match, write."""
         self._check()
         from ltenet.io import load
-        from ltenet.matching.known_pairs import read_known_pairs
-        from ltenet.matching.matcher import Matcher
 
         if self.threads is not None:
             import torch
@@ -76,11 +82,48 @@ class Match(Command):
             source = load(self.source)
             progress("read", 0.5)
             target = load(self.target)
+            correspondence, seconds = self._matched(source, target, progress)
+            self._write(source, target, correspondence, progress)
+        return self._result(correspondence, seconds)
+
+    def _matched(
+        self, source: Shape, target: Shape, progress: Callable[[str, float], None]
+    ) -> tuple[Correspondence, dict[str, float]]:
+        """Match by the method that was asked for; also returns the seconds of its stages."""
+        if self.method == "ltenet":
+            from ltenet.matching.known_pairs import read_known_pairs
+            from ltenet.matching.matcher import Matcher
+
             pairs = read_known_pairs(self.pairs, source, target) if self.pairs else None
             matcher = Matcher(self.matching, progress=progress)
-            correspondence = matcher.match(source, target, pairs=pairs)
-            self._write(source, target, correspondence, progress)
-        return self._result(correspondence, matcher.seconds)
+            return matcher.match(source, target, pairs=pairs), matcher.seconds
+        if self.pairs:
+            raise UsageError(
+                f"got --pairs with --method {self.method}, expected ltenet: other methods cannot "
+                "be steered; try without one of the two"
+            )
+        from ltenet.evaluation.peers.one_pair import match_by
+
+        progress("match", 0.0)
+        return match_by(self.method, source, target, self._peer_options())
+
+    def _peer_options(self) -> dict[str, Any]:
+        """Return the options of another method; those of our own pipeline do not reach it."""
+        from ltenet.evaluation.peers.table import find_peer
+
+        takes, usual = find_peer(self.method).takes, MatchConfig()
+        options = dict(read_option(text) for text in self.option)
+        for item in fields(MatchConfig):
+            value = getattr(self.matching, item.name)
+            if value == getattr(usual, item.name):
+                continue
+            if item.name not in takes:
+                raise UsageError(
+                    f"got --{item.name} {value} with --method {self.method}, expected options of "
+                    "that method; try --option NAME=VALUE"
+                )
+            options[item.name] = value
+        return options
 
     def _write(
         self,
@@ -115,6 +158,13 @@ class Match(Command):
         from ltenet.files import check_output
         from ltenet.io.correspondences import SUFFIXES
 
+        if self.method != "ltenet":
+            self._peer_options()
+        elif self.option:
+            raise UsageError(
+                f"got --option {self.option[0]} without --method, expected it for other methods; "
+                "try `ltenet match --help` for our own options"
+            )
         if self.output is not None:
             check_output(self.output, force=self.force, suffixes=SUFFIXES)
             if self.index_base == 1 and self.output.suffix.lower() == ".npz":
@@ -145,16 +195,18 @@ class Match(Command):
             "source": str(self.source),
             "target": str(self.target),
             "points": [len(correspondence), correspondence.target_size],
-            "energy": details["energy"],
-            "orientation_reversed": details["orientation_reversed"],
-            "outliers": details["outliers"],
+            "method": self.method,
+            "energy": details.get("energy"),
+            "orientation_reversed": details.get("orientation_reversed"),
+            "outliers": details.get("outliers"),
             "seconds": {stage: round(value, 3) for stage, value in seconds.items()},
             "written": written,
         }
         rows = [
             ("points", f"{len(correspondence):,} onto {correspondence.target_size:,}"),
             ("matched", f"{int(correspondence.matched.sum()):,}"),
-            ("energy", f"{details['energy']:.2f}"),
+            *([("energy", f"{details['energy']:.2f}")] if "energy" in details else []),
+            *([("method", self.method)] if self.method != "ltenet" else []),
             ("seconds", f"{sum(seconds.values()):.1f}"),
             *written.items(),
         ]

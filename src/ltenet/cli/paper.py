@@ -55,8 +55,8 @@ class Paper(Command):
     def run(self) -> Result:
         """Train, test, write."""
         from ltenet.evaluation.bench.predictions import default_cache
+        from ltenet.evaluation.paper.config import PaperConfig
         from ltenet.evaluation.paper.experiments import run_experiment
-        from ltenet.evaluation.paper.runner import PaperConfig
         from ltenet.evaluation.paper.tables import markdown
         from ltenet.evaluation.paper.trainings import Budget
         from ltenet.files import check_output_folder

@@ -16,6 +16,7 @@ Item = TypeVar("Item")
 LABELS = {
     "read": "reading shapes",
     "embed": "embedding both shapes",
+    "match": "matching",
     "refine": "refining the map",
     "carry": "carrying it to every vertex",
     "confidence": "estimating confidence",

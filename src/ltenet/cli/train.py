@@ -5,14 +5,19 @@ from __future__ import annotations
 import dataclasses
 import json
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import tyro
 
 from ltenet.cli.command import Command, OptionalPath, Result
 from ltenet.cli.output import say, table
+
+if TYPE_CHECKING:
+    from ltenet.training.config import TrainingConfig
+    from ltenet.training.trainee import Trainee
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +36,7 @@ class Train(Command):
     """
 
     config: tyro.conf.Positional[str | None] = None
-    """A preset (paper, dpc, human, animal, tiny, ...) or a TOML file."""
+    """A preset (paper, dpc, human, animal, tiny, corrnet3d, ...) or a TOML file."""
     set: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """Change one setting, e.g. --set optim.lr=1e-4; may be repeated."""
     data: OptionalPath = None
@@ -84,6 +89,7 @@ class Train(Command):
                 )
             schedule = config.schedule.scaled_to_minutes(self.minutes)
             config = dataclasses.replace(config, schedule=schedule)
+        system = _system(config)
         if self.resume is not None:
             rewrite_config(run, config)
         else:
@@ -95,6 +101,7 @@ class Train(Command):
                 resume=self.resume is not None,
                 devices=self.devices,
                 accelerator=self.accelerator,
+                system=system,
             )
         except KeyboardInterrupt:
             if run.checkpoint.is_file() and not joined_later():
@@ -140,6 +147,15 @@ class Train(Command):
             if value != usual:
                 words += [option, f"{value:g}" if isinstance(value, float) else str(value)]
         return shlex.join(words)
+
+
+def _system(config: TrainingConfig) -> Callable[[TrainingConfig], Trainee] | None:
+    """Return what makes the network of another system than ours."""
+    if config.system == "ltenet":
+        return None
+    from ltenet.evaluation.peers.learned.learner import find_learner
+
+    return find_learner(config.system).from_config
 
 
 COMMAND = Train

@@ -143,6 +143,8 @@ class TrainingPair:
     families
         Pose families of the source and of the target, for example ``("walk", "sit")``;
         empty if not known.
+    source_rest, target_rest
+        (N, 3) and (M, 3) where each point lies on the template at rest; None if not known.
     """
 
     source: Float32Array
@@ -158,6 +160,8 @@ class TrainingPair:
     target_category: str
     template: str
     families: tuple[str, str] = ("", "")
+    source_rest: Float32Array | None = None
+    target_rest: Float32Array | None = None
 
 
 class TrainingPairs:
@@ -231,6 +235,8 @@ class TrainingPairs:
             target_category=other.category,
             template=body.template,
             families=(body.family, other.family),
+            source_rest=None if template.rest is None else _single(source.on(template.rest)),
+            target_rest=None if template.rest is None else _single(target.on(template.rest)),
         )
 
     def _normalizing(self, points: FloatArray) -> FloatArray:

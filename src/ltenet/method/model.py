@@ -15,8 +15,6 @@ from typing import Any
 
 import torch
 from numpy.typing import ArrayLike
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from ltenet.configuration import from_dict, to_dict
@@ -26,6 +24,7 @@ from ltenet.io.formats.documents import read_json
 from ltenet.method.divergence import DivergenceConfig
 from ltenet.method.encoder import EncoderConfig
 from ltenet.method.encoders import make_encoder
+from ltenet.method.saved import WEIGHTS, check_sizes, read_into, write_network
 from ltenet.method.spectral import SpectralNet
 from ltenet.method.transforms import TransformConfig
 from ltenet.shape import Shape
@@ -142,14 +141,8 @@ class LTENet(nn.Module):
 
         Nothing is overwritten without `force`, and no half-written file is ever left behind.
         """
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        state = {name: value.contiguous() for name, value in self.state_dict().items()}
-        with atomic_path(folder / "model.safetensors", force=force) as path:
-            save_file(state, path, metadata={"format": "pt"})
         settings = {"format": FORMAT, "model": to_dict(self.config)}
-        with atomic_path(folder / "config.json", force=force) as path:
-            path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+        write_network(self, settings, folder, force=force)
 
     @classmethod
     def from_pretrained(cls, name: str | Path, *, device: str | torch.device = "cpu") -> LTENet:
@@ -162,35 +155,10 @@ class LTENet(nn.Module):
         # Sizes are compared before memory is taken: a configuration may ask for any amount.
         with torch.device("meta"):
             expected = cls(config).state_dict()
-        path = folder / "model.safetensors"
-        try:
-            with safe_open(path, "pt") as file:
-                sizes = {key: tuple(file.get_slice(key).get_shape()) for key in file.keys()}  # noqa: SIM118
-        except (SafetensorError, OSError) as error:
-            raise InputError(
-                f"{path}: got weights that cannot be read ({error}), expected a complete "
-                "safetensors file; try copying the folder again"
-            ) from None
-        problems = [
-            f"{kind} {', '.join(sorted(names)[:3])}"
-            for kind, names in (
-                ("missing", set(expected) - set(sizes)),
-                ("unexpected", set(sizes) - set(expected)),
-                (
-                    "of another size",
-                    {k for k in set(expected) & set(sizes) if tuple(expected[k].shape) != sizes[k]},
-                ),
-            )
-            if names
-        ]
-        if problems:
-            raise InputError(
-                f"{path}: got tensors that do not fit config.json ({', '.join(problems)}), "
-                "expected those of that configuration; try keeping the two files of a folder "
-                "together"
-            )
-        model, state = cls(config), load_file(path)
-        model.load_state_dict({key: state[key].to(expected[key].dtype) for key in expected})
+        path = folder / WEIGHTS
+        check_sizes(path, expected)
+        model = cls(config)
+        read_into(model, path, expected)
         return model.to(device).eval()
 
 
@@ -250,5 +218,10 @@ def _read_config(path: Path) -> ModelConfig:
         raise InputError(
             f"{path}: got format {str(found)[:40]!r}, expected {FORMAT}; "
             "try the version of ltenet that wrote the folder"
+        )
+    if "system" in settings:
+        system = str(settings["system"])[:40]
+        raise InputError(
+            f"{path}: got weights of '{system}', expected those of LTENet; try --method {system}"
         )
     return from_dict(ModelConfig, settings.get("model", {}), where=f"{path}: model")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
+from typing import Generic, TypeVar
 
 import torch
+from torch import nn
 
-from ltenet.method.model import LTENet
+Network = TypeVar("Network", bound=nn.Module)
 
 
-class WeightAverage:
+class WeightAverage(Generic[Network]):
     """Exponential moving average of a model's weights and BatchNorm statistics.
 
     Attributes
@@ -18,14 +20,14 @@ class WeightAverage:
         The averaged model, in evaluation mode; the trained model itself if the decay is 0.
     """
 
-    def __init__(self, model: LTENet, decay: float) -> None:
+    def __init__(self, model: Network, decay: float) -> None:
         self.decay = decay
         self.model = model
         if decay > 0:
             self.model = copy.deepcopy(model).eval().requires_grad_(False)
 
     @torch.no_grad()
-    def update(self, model: LTENet, step: int) -> None:
+    def update(self, model: Network, step: int) -> None:
         """Move towards `model` after step number `step`, counted from 1.
 
         The decay is ``min(decay, step / (step + 9))``: the random initial weights fade quickly.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from ltenet.data.training_pairs import PairConfig
 from ltenet.errors import InputError
@@ -183,8 +184,12 @@ class TrainingConfig:
         Of the run, and of its folder.
     seed
         Of the first weights and of the pairs.
+    system
+        What is trained: "ltenet", or another learned method by its name among the peers.
+    network
+        Settings of that other method's network.
     model
-        The network; its `radius` and `center` must be those of the pairs.
+        The network; its `radius` and `center` must be those of the pairs, for every system.
     pairs
         The training pairs.
     reconstruction, known, self_training
@@ -210,6 +215,8 @@ class TrainingConfig:
 
     name: str = "run"
     seed: int = 0
+    system: str = "ltenet"
+    network: Mapping[str, Any] = field(default_factory=dict)
     model: ModelConfig = field(default_factory=ModelConfig)
     pairs: PairConfig = field(default_factory=PairConfig)
     reconstruction: ReconstructionTerm = field(default_factory=ReconstructionTerm)
@@ -242,6 +249,13 @@ class TrainingConfig:
                     f"settings: got model.{name} {ours} and pairs.{name} {theirs}, expected the "
                     "same normalisation in training and in use; try setting both"
                 )
+        if self.system != "ltenet":
+            return  # a loss of its own
+        if self.network:
+            raise InputError(
+                f"settings: got network {dict(self.network)}, expected it for other systems only; "
+                "try the table `model`"
+            )
         late = self.self_training.weight == 0 or self.self_training.start > 0
         if self.reconstruction.weight == self.known.weight == 0 and late:
             raise InputError(

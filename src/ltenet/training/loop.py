@@ -1,6 +1,6 @@
 """The training loop, all of it.
 
-Each step: next batch -> embed both shapes -> loss -> gradient -> optimiser -> moving average. In
+Each step: next batch -> loss of the trainee -> gradient -> optimiser -> moving average. In
 between: a line of log, a validation, a checkpoint. What a step does depends on the settings, the
 step's number and the state in the checkpoint alone (with a schedule in minutes also on the clock),
 so a run that was killed goes on as if it had not been.
@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
 import torch
+from torch import nn
 
 from ltenet.data.loading import Drawable, load_batches
-from ltenet.data.set_pairs import open_pairs
 from ltenet.data.training_pairs import TrainingPair
 from ltenet.errors import LTENetError, Stopped, UsageError
 from ltenet.method.model import LTENet
@@ -33,8 +33,6 @@ from ltenet.training.config import OptimConfig, TrainingConfig
 from ltenet.training.display import Display, Speed
 from ltenet.training.interrupts import caught_interrupts
 from ltenet.training.log import RunLog
-from ltenet.training.objectives import step_loss
-from ltenet.training.pair_tensors import PairTensors
 from ltenet.training.processes import (
     agreed_clock,
     rounded_products,
@@ -43,6 +41,7 @@ from ltenet.training.processes import (
 )
 from ltenet.training.runs import RunFolder
 from ltenet.training.settings import dump_config, validated_alike
+from ltenet.training.trainee import EmbeddingTrainee, Trainee
 from ltenet.training.validation import (
     HeldBack,
     Validation,
@@ -96,6 +95,7 @@ def train(
     pairs: Drawable[TrainingPair] | None = None,
     held_back: HeldBack | None = None,
     initial: LTENet | None = None,
+    system: Callable[[TrainingConfig], Trainee] | None = None,
 ) -> TrainingResult:
     """Train until the schedule ends; files go to the run's folder, progress to stderr.
 
@@ -117,6 +117,8 @@ def train(
         What to validate on; by default pairs that training never shows.
     initial
         Weights to begin with instead of random ones; they stay the best until training beats them.
+    system
+        Makes the network and loss of another system; by default LTENet's.
 
     Raises
     ------
@@ -126,14 +128,14 @@ def train(
     fabric = start_processes(config, devices=devices, accelerator=accelerator)
     shard, shards = fabric.global_rank, fabric.world_size
     torch.manual_seed(config.seed)
-    model = LTENet(config.model)
-    if initial is not None:
-        model.load_state_dict(initial.state_dict())
+    trainee = system(config) if system is not None else EmbeddingTrainee(config, initial)
     if config.sync_norm and shards > 1:
-        model.encoder.share_statistics()
+        trainee.share_statistics()
+    model = trainee.network
     average = WeightAverage(model.to(fabric.device), config.optim.ema)
+    trainee.begin(average)
     bare_optimizer = make_optimizer(model, config.optim)
-    network, optimizer = fabric.setup(model, bare_optimizer)
+    network, optimizer = fabric.setup(trainee, bare_optimizer)
     settings = dump_config(config)
     step, spent, best = 0, 0.0, _Best()
     if resume:
@@ -142,10 +144,11 @@ def train(
         step, spent = checkpoint.step, checkpoint.seconds
         if validated_alike(checkpoint.config, settings):
             best = _Best(checkpoint.best_score, checkpoint.best_step)
-    pairs = pairs or open_pairs(config.pairs, config.seed)
+    pairs = pairs or trainee.stream(config)
     if held_back is None:
         held_back = draw_held_back(config, shard=shard, shards=shards)
-        _require_labels(config, held_back)
+        _require_labels(config, held_back, supervised=trainee.supervised)
+        held_back = HeldBack(*(list(map(trainee.prepared, drawn)) for drawn in held_back))
     scores: Validation | None = None
     start_score: float | None = None
 
@@ -162,9 +165,14 @@ def train(
             shards=shards,
         )
 
+        def save(weights: nn.Module) -> None:
+            weights.save_pretrained(run.best, force=True)  # type: ignore[operator]
+
         def validate(step: int) -> Validation:
             """Score the moving average, and keep it if it is the best so far."""
-            sums = score_sums(average.model, held_back, config)  # (2, 1 + scores)
+            sums = score_sums(
+                average.model, held_back, lambda pair: trainee.score(average.model, pair)
+            )  # (2, 1 + scores)
             scores = mean_scores(summed(fabric, sums))
             # With "last" nothing is chosen; the error is what a reader of the log looks for.
             select = config.validation.select
@@ -177,7 +185,7 @@ def train(
                 for kind, row in scores._asdict().items():
                     log.write(f"validation/{kind}", step, row._asdict())
                 if better:
-                    average.model.save_pretrained(run.best, force=True)
+                    save(average.model)
             return scores
 
         if initial is not None and config.validation.pairs and step == 0:
@@ -197,17 +205,10 @@ def train(
             for group in optimizer.param_groups:
                 group["lr"] = rate
             for part in range(config.optim.accumulate):
-                batch = [PairTensors.of(pair, fabric.device) for pair in next(batches)]
+                batch = [trainee.tensors(pair, fabric.device) for pair in next(batches)]
                 more = part + 1 < config.optim.accumulate
                 with fabric.no_backward_sync(network, enabled=more):
-                    source, target = network(  # B x (N, D), B x (M, D)
-                        [pair.source for pair in batch],
-                        [pair.target for pair in batch],
-                        joint=config.joint,
-                    )
-                    loss = step_loss(
-                        batch, source, target, config, progress=progress, teacher=average.model
-                    )
+                    loss = network(batch, progress)
                     _require_finite(loss.total.item(), step)
                     with rounded_products(config.precision):
                         fabric.backward(loss.total / config.optim.accumulate)
@@ -257,11 +258,11 @@ def train(
             if interrupted:
                 raise Stopped(interrupt.number)
         if log is not None and not config.validation.pairs:
-            average.model.save_pretrained(run.best, force=True)  # nothing to choose by: the last
+            save(average.model)  # nothing to choose by: the last
     return TrainingResult(step, seconds / 60, best.step, best.score, start_score, scores)
 
 
-def make_optimizer(model: LTENet, config: OptimConfig) -> torch.optim.Optimizer:
+def make_optimizer(model: nn.Module, config: OptimConfig) -> torch.optim.Optimizer:
     """Return AdamW, or Adam with its weight decay as L2."""
     kind = torch.optim.AdamW if config.kind == "adamw" else torch.optim.Adam
     return kind(
@@ -281,10 +282,15 @@ def _progress(config: TrainingConfig, step: int, seconds: float) -> float:
     return _position(config, step, seconds) / config.schedule.length
 
 
-def _require_labels(config: TrainingConfig, held_back: HeldBack) -> None:
+def _require_labels(config: TrainingConfig, held_back: HeldBack, *, supervised: bool) -> None:
     """Refuse to train by labels, or to choose by them, where the pairs have none."""
     if not held_back.independent or any(pair.source_known.any() for pair in held_back.independent):
         return
+    if supervised:
+        raise UsageError(
+            f"got '{config.pairs.what}', whose correspondences are not known, for {config.system}, "
+            "expected pairs with labels; try generated shapes, or a system without supervision"
+        )
     if config.known.weight or config.validation.select == "error":
         needs = "known.weight" if config.known.weight else "validation.select=error"
         raise UsageError(
@@ -304,8 +310,8 @@ def _require_finite(loss: float, step: int) -> None:
 
 def _restore(
     checkpoint: Checkpoint,
-    model: LTENet,
-    average: WeightAverage,
+    model: nn.Module,
+    average: WeightAverage[nn.Module],
     optimizer: torch.optim.Optimizer,
 ) -> None:
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -21,6 +22,8 @@ class PairTensors(NamedTuple):
         (N, 3) and (M, 3) where each point lies on the other shape.
     source_known, target_known
         (N,) and (M,) bool: whether that is known.
+    source_rest, target_rest
+        (N, 3) and (M, 3) where each point lies on the template, or None.
     """
 
     source: Tensor
@@ -29,6 +32,8 @@ class PairTensors(NamedTuple):
     target_truth: Tensor
     source_known: Tensor
     target_known: Tensor
+    source_rest: Tensor | None = None
+    target_rest: Tensor | None = None
 
     @classmethod
     def of(cls, pair: TrainingPair, device: torch.device) -> PairTensors:
@@ -37,4 +42,16 @@ class PairTensors(NamedTuple):
         A copy, because torch aligns its memory and numpy does not: products may round differently
         with another alignment, and a resumed run would not repeat itself to the last bit.
         """
-        return cls(*(torch.tensor(getattr(pair, name), device=device) for name in cls._fields))
+        values = {name: getattr(pair, name) for name in cls._fields}
+        return cls(
+            **{
+                name: torch.tensor(value, device=device)
+                for name, value in values.items()
+                if value is not None  # places on a template need not be known
+            }
+        )
+
+
+def both_shapes(pairs: Sequence[PairTensors]) -> list[Tensor]:
+    """Points of all sources, then of all targets: 2 B shapes that go through a network at once."""
+    return [*(pair.source for pair in pairs), *(pair.target for pair in pairs)]

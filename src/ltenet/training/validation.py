@@ -5,16 +5,17 @@ Each figure is a mean over pairs. Predictions are nearest neighbours by cosine s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ltenet.data.loading import Drawable
 from ltenet.data.set_pairs import open_pairs
 from ltenet.data.training_pairs import TrainingPair
+from ltenet.geometry.arrays import IntArray
 from ltenet.geometry.diameter import largest_distance
 from ltenet.method.model import LTENet
 from ltenet.method.neighbors import cosine_topk
@@ -85,10 +86,21 @@ def draw_share(
 
 
 @torch.no_grad()
-def score_sums(model: LTENet, held_back: HeldBack, config: TrainingConfig) -> Tensor:
+def score_sums(
+    model: nn.Module, held_back: HeldBack, score_pair: Callable[[TrainingPair], Scores]
+) -> Tensor:
     """Sum the scores over pairs: (2, 1 + scores) float64, the number of pairs first.
 
     Sums add up over processes; `mean_scores` divides.
+
+    Parameters
+    ----------
+    model
+        Set to evaluation mode meanwhile.
+    held_back
+        The pairs.
+    score_pair
+        Scores one of them with that model.
     """
     training = model.training
     model.eval()
@@ -96,7 +108,7 @@ def score_sums(model: LTENet, held_back: HeldBack, config: TrainingConfig) -> Te
         sums = torch.zeros(2, 1 + len(Scores._fields), dtype=torch.float64)  # (2, 1 + S)
         for row, pairs in zip(sums, held_back, strict=True):
             for pair in pairs:
-                row += torch.tensor([1.0, *score(model, pair, config)], dtype=torch.float64)
+                row += torch.tensor([1.0, *score_pair(pair)], dtype=torch.float64)
         return sums
     finally:
         model.train(training)
@@ -117,18 +129,25 @@ def score(model: LTENet, pair: TrainingPair, config: TrainingConfig) -> Scores:
     loss = reconstruction_loss([tensors], [source], [target], term, config.model)
     forth = cosine_topk(source, target, 1).indices[:, 0].cpu().numpy()  # (N,)
     back = cosine_topk(target, source, 1).indices[:, 0].cpu().numpy()  # (M,)
+    return scores_of_maps(pair, forth, back, loss=float(loss))
+
+
+def scores_of_maps(
+    pair: TrainingPair, forth: IntArray, back: IntArray, *, loss: float = 0.0
+) -> Scores:
+    """Score maps from source to target (N,) and back (M,) against the truth of a pair."""
     trip = distances_to_truth(pair.source[back[forth]], pair.source)  # (N,)
     cycle = 100 * float(trip.mean()) / largest_distance(pair.source)
     known = pair.source_known  # (N,)
     if not known.any():
-        return Scores(float(loss), cycle, 0.0, 0.0, 0.0, 0.0, 0.0)
+        return Scores(loss, cycle, 0.0, 0.0, 0.0, 0.0, 0.0)
     diameter = largest_distance(pair.target)
     predicted, truth = pair.target[forth][known], pair.source_truth[known]  # (K, 3) each
     distances = distances_to_truth(predicted, truth)  # (K,)
     close, near = accuracy(distances, diameter, (0.01, 0.05))
     mirrored, opposite = pair.source_mirrored[known], pair.source_opposite[known]  # (K, 3) each
     return Scores(
-        loss=float(loss),
+        loss=loss,
         cycle=cycle,
         error=100 * float(distances.mean()) / diameter,
         accuracy_1=float(close),

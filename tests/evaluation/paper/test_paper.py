@@ -17,6 +17,7 @@ from ltenet.data.training_pairs import TrainingPairs
 from ltenet.errors import InputError, MissingError, UsageError
 from ltenet.evaluation.bench.benchmarks import open_benchmark
 from ltenet.evaluation.paper import trainings
+from ltenet.evaluation.paper.config import PaperConfig
 from ltenet.evaluation.paper.experiments import EXPERIMENTS
 from ltenet.evaluation.paper.linear import linear_match, optimal_map
 from ltenet.evaluation.paper.plan import CONTROL, SETTINGS, ExperimentPlan, Row, Setting
@@ -24,7 +25,7 @@ from ltenet.evaluation.paper.plans import PLANS, planned_runs
 from ltenet.evaluation.paper.published import published
 from ltenet.evaluation.paper.rebuilt import SHARES, draw_rebuilt, run_reconstruction
 from ltenet.evaluation.paper.recipes import SCALES, Recipe
-from ltenet.evaluation.paper.runner import PaperConfig, combined, run_plan
+from ltenet.evaluation.paper.runner import combined, run_plan
 from ltenet.evaluation.paper.trainings import (
     Budget,
     Trained,

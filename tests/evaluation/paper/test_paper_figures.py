@@ -11,11 +11,11 @@ import pytest
 from ltenet.cli import main
 from ltenet.errors import MissingError
 from ltenet.evaluation.paper import trainings
+from ltenet.evaluation.paper.config import PaperConfig
 from ltenet.evaluation.paper.maps import draw_maps, run_maps
 from ltenet.evaluation.paper.plan import SETTINGS, Setting
 from ltenet.evaluation.paper.plans import dpc, ltenet
 from ltenet.evaluation.paper.recipes import Recipe
-from ltenet.evaluation.paper.runner import PaperConfig
 from ltenet.evaluation.paper.scans import finished_weights
 from ltenet.evaluation.paper.trainings import (
     Budget,

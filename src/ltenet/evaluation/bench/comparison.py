@@ -23,6 +23,7 @@ _SAMPLED = (
     ("flips", ("flips",)),
     ("geodesic", ("geodesic",)),
     ("s / pair", ("seconds_per_pair",)),
+    ("MB", ("memory_mb",)),
 )
 _LISTED = (
     ("geodesic x 100", ("geodesic",)),
@@ -33,6 +34,7 @@ _LISTED = (
     ("limb swaps, %", ("limb_swaps_percent",)),
     ("failed, %", ("failed_percent",)),
     ("s / pair", ("seconds_per_pair",)),
+    ("MB", ("memory_mb",)),
 )
 _LANDMARKS = (
     ("landmarks, % of the diameter", ("landmark_percent",)),
@@ -42,6 +44,7 @@ _LANDMARKS = (
     ("worst tenth", ("landmark_percent_symmetric", "worst_tenth")),
     ("failed, %", ("failed_percent",)),
     ("s / pair", ("seconds_per_pair",)),
+    ("MB", ("memory_mb",)),
 )
 
 

@@ -1,4 +1,4 @@
-"""Accuracy curves as PNG and SVG, with matplotlib."""
+"""Accuracy curves, and error over cost, as PNG and SVG, with matplotlib."""
 
 from __future__ import annotations
 
@@ -72,6 +72,52 @@ def plot_curves(
         figure.legend(loc="outside lower center", frameon=False, fontsize="small")
     else:
         axes.legend(loc="lower right", frameon=False, fontsize="small")
+    _save(figure, paths, force=force)
+
+
+def plot_cost(
+    points: Mapping[str, tuple[float, float]],
+    groups: Mapping[str, str],
+    paths: Sequence[Path],
+    *,
+    title: str,
+    force: bool = False,
+) -> None:
+    """Draw error over seconds, every method a point with its name.
+
+    Parameters
+    ----------
+    points
+        Seconds a pair, and error in % of the diameter, by name.
+    groups
+        Group of each name; groups differ in colour.
+    paths, title, force
+        As for `plot_curves`.
+    """
+    figure = optional("matplotlib.figure").Figure(figsize=(9, 6), layout="constrained")
+    axes: Any = figure.subplots()
+    for place, group in enumerate(dict.fromkeys(groups.values())):
+        own = {name: point for name, point in points.items() if groups[name] == group}
+        seconds, errors = zip(*own.values(), strict=True)
+        color = _COLORS[place % len(_COLORS)]
+        axes.plot(seconds, errors, "o", color=color, label=group, markersize=5)
+        for name, point in own.items():
+            axes.annotate(
+                name, point, xytext=(4, 3), textcoords="offset points", fontsize=6, color=color
+            )
+    axes.set(
+        xscale="log",
+        xlabel="seconds a pair",
+        ylabel="mean error, % of the target's diameter",
+        title=title,
+    )
+    axes.set_ylim(bottom=0)
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False, fontsize="small")
+    _save(figure, paths, force=force)
+
+
+def _save(figure: Any, paths: Sequence[Path], *, force: bool) -> None:
     settings = optional("matplotlib").rc_context({"svg.hashsalt": "ltenet"})
     with settings:
         for path in paths:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ltenet.correspondence import Correspondence
 from ltenet.errors import InputError, LTENetError
+from ltenet.evaluation.bench.memory import with_peak_memory
 from ltenet.evaluation.bench.provenance import prediction_key
 from ltenet.evaluation.peers.table import PairMatcher
 from ltenet.files import atomic_path
@@ -32,10 +33,13 @@ class Prediction(NamedTuple):
         From source to target.
     seconds
         Wall time without loading and drawing.
+    memory
+        Most megabytes in use on top of those before; None if not known.
     """
 
     map: Correspondence
     seconds: float
+    memory: float | None = None
 
 
 class PredictionCache:
@@ -75,9 +79,9 @@ class PredictionCache:
             return found
         match = method()
         start = time.perf_counter()
-        correspondence = match(source, target)
+        correspondence, memory = with_peak_memory(lambda: match(source, target))
         seconds = time.perf_counter() - start
-        _write(path, _complete(correspondence, source, target), seconds)
+        _write(path, Prediction(_complete(correspondence, source, target), seconds, memory))
         written = _read(path, len(source), len(target))
         assert written is not None  # scores use the stored precision, also the first time
         return written
@@ -116,11 +120,14 @@ def _complete(correspondence: Correspondence, source: Shape, target: Shape) -> C
     return replace(correspondence, indices=np.where(left_out, nearest, correspondence.indices))
 
 
-def _write(path: Path, correspondence: Correspondence, seconds: float) -> None:
+def _write(path: Path, prediction: Prediction) -> None:
+    correspondence = prediction.map
     arrays: dict[str, Any] = {
         "indices": correspondence.indices.astype(np.int32),
-        "seconds": np.array(seconds),
+        "seconds": np.array(prediction.seconds),
     }
+    if prediction.memory is not None:
+        arrays["memory"] = np.array(prediction.memory)
     if correspondence.neighbors is not None and correspondence.weights is not None:
         arrays["neighbors"] = correspondence.neighbors.astype(np.int32)
         arrays["weights"] = correspondence.weights.astype(np.float32)
@@ -145,6 +152,8 @@ def _read(path: Path, source_size: int, target_size: int) -> Prediction | None:
             scores=arrays.get("scores"),
         )
         seconds = float(arrays["seconds"])
+        memory = float(arrays["memory"]) if "memory" in arrays else None
     except (LTENetError, KeyError, TypeError, ValueError):
         return None  # damaged, so made again
-    return Prediction(correspondence, seconds) if len(correspondence) == source_size else None
+    found = Prediction(correspondence, seconds, memory)
+    return found if len(correspondence) == source_size else None

@@ -43,6 +43,7 @@ UNITS = {
     "geodesic": "% of sqrt(area), along the surface",
     "calibration_error": "gap between promised and observed share within 5 % of dmax, up to 1",
     "seconds_per_pair": "s",
+    "memory_mb": "MB at the peak of a prediction, above those in use before",
     "minutes": "of all predictions, one after another",
 }
 
@@ -87,6 +88,7 @@ def summarize(run: BenchRun) -> dict[str, Any]:
     result["err_percent_pairs"] = order_statistics(by_pair)
     result["failed_percent"] = spread_of([100 * np.mean(own > FAILED) for own in by_pair])
     result["seconds_per_pair"] = _spread(scores, attrgetter("seconds"))
+    result["memory_mb"] = _spread(scores, attrgetter("memory"))
     for which in ("point", "continuous"):
         result[which] = _errors(scores, which)
     if config.sampling == "independent":
@@ -134,7 +136,7 @@ def table_rows(run: BenchRun) -> list[dict[str, Any]]:
                 f"{prefix}err_dpc": error.err_dpc,
                 f"{prefix}auc": 100 * error.auc,
             }
-        for name in ("coverage", "cycle", "flips", "geodesic", "seconds"):
+        for name in ("coverage", "cycle", "flips", "geodesic", "seconds", "memory"):
             row[name] = getattr(score, name)
         rows.append(row | mesh_row(score))
     return rows

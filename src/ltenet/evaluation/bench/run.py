@@ -291,6 +291,7 @@ class Predictor:
             seed=job.seed,
             pair=job.pair,
             seconds=forth.seconds,
+            memory=forth.memory,
             strict=self.config.strict,
             geodesic=self.config.geodesic,
         )

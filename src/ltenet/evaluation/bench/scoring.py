@@ -59,6 +59,8 @@ class PairScores(NamedTuple):
         (3, 10) counts behind the calibration error of the confidence; None without one.
     seconds
         Wall time of the prediction.
+    memory
+        Its most megabytes on top of those before; None if not known.
     listed
         Figures at listed points, of sets that are tested that way.
     landmarks
@@ -79,6 +81,7 @@ class PairScores(NamedTuple):
     geodesic: float | None
     reliability: FloatArray | None
     seconds: float
+    memory: float | None = None
     listed: ListedScores | None = None
     landmarks: LandmarkScores | None = None
 
@@ -92,6 +95,7 @@ def score_pair(
     seed: int,
     pair: int,
     seconds: float,
+    memory: float | None = None,
     strict: bool = False,
     geodesic: int = 0,
 ) -> PairScores:
@@ -103,7 +107,7 @@ def score_pair(
         The set and the pair.
     forth, back
         Map from source to target; for the cycle error also from target to source.
-    seed, pair, seconds
+    seed, pair, seconds, memory
         Recorded beside the figures.
     strict
         Count only distances below a tolerance, not equal ones.
@@ -141,6 +145,7 @@ def score_pair(
         geodesic=_geodesic(shapes, drawn, pair, forth, geodesic, seed) if geodesic else None,
         reliability=_reliability(drawn, forth, between, known),
         seconds=seconds,
+        memory=memory,
     )
 
 

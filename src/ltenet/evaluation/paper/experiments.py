@@ -8,9 +8,11 @@ from typing import Any
 
 from ltenet.errors import UsageError
 from ltenet.evaluation.bench.provenance import source_commit
+from ltenet.evaluation.paper.config import PaperConfig, Tell
 from ltenet.evaluation.paper.maps import draw_maps, run_maps
 from ltenet.evaluation.paper.output import (
     check_free,
+    plot_costs,
     plot_rows,
     versions,
     write_picture,
@@ -19,7 +21,7 @@ from ltenet.evaluation.paper.output import (
 from ltenet.evaluation.paper.plans import PLANS
 from ltenet.evaluation.paper.published import published
 from ltenet.evaluation.paper.rebuilt import draw_rebuilt, run_reconstruction
-from ltenet.evaluation.paper.runner import PaperConfig, Tell, run_plan
+from ltenet.evaluation.paper.runner import run_plan
 from ltenet.evaluation.paper.scans import draw_scans, finished_weights, run_scans
 
 #: All experiments, tables first.
@@ -128,6 +130,8 @@ def run_experiment(
         figures = write_picture(name, draw_maps(mapped), folder, force=force)
     elif plan.plot:
         figures, left_out = plot_rows(name, rows, folder, force=force)
+    elif plan.cost:
+        figures, left_out = plot_costs(name, rows, folder, force=force)
     for text in left_out:
         tell(text)
     result = result_of(rows)

@@ -15,9 +15,9 @@ from ltenet.evaluation.bench.pictures import position_colors
 from ltenet.evaluation.bench.predictions import PredictionCache
 from ltenet.evaluation.bench.run import BenchConfig, BenchRun, Job, Predictor, run_bench
 from ltenet.evaluation.bench.scoring import PairScores
+from ltenet.evaluation.paper.config import PaperConfig, Tell
 from ltenet.evaluation.paper.plan import GENERATED, SETTINGS
 from ltenet.evaluation.paper.plans import dpc, ltenet
-from ltenet.evaluation.paper.runner import PaperConfig, Tell
 from ltenet.evaluation.paper.trainings import Trained, trained
 from ltenet.geometry.arrays import FloatArray, IntArray
 

@@ -14,10 +14,10 @@ import numpy as np
 from ltenet import __version__
 from ltenet.drawing.rendering import Image, write_png
 from ltenet.errors import MissingError, UsageError
-from ltenet.evaluation.bench.plots import plot_curves
+from ltenet.evaluation.bench.plots import plot_cost, plot_curves
 from ltenet.evaluation.bench.provenance import package_versions
 from ltenet.evaluation.paper.plan import SETTINGS
-from ltenet.evaluation.paper.tables import markdown
+from ltenet.evaluation.paper.tables import grouped, markdown
 from ltenet.files import atomic_path
 
 
@@ -85,6 +85,44 @@ def plot_rows(
                     [folder / file for file in names],
                     title=f"{setting.benchmark}, {sampling} samples",
                     published=marks,
+                    force=force,
+                )
+            except MissingError as error:
+                return [], [f"no figure was drawn: {error}"]
+            files += names
+    return files, []
+
+
+def plot_costs(
+    name: str, rows: Sequence[dict[str, Any]], folder: Path, *, force: bool = False
+) -> tuple[list[str], list[str]]:
+    """Draw error over seconds of each setting and sampling; returns as `plot_rows` does."""
+    files: list[str] = []
+    for what, setting in SETTINGS.items():
+        own = [row for row in rows if row["setting"] == what and "missing" not in row]
+        for sampling in ("shared", "independent"):
+            tested = [row for row in grouped(own) if (row.get(sampling) or {}).get("err_percent")]
+            points = {
+                row["label"]: (
+                    row[sampling]["seconds_per_pair"]["mean"],
+                    row[sampling]["err_percent"]["mean"],
+                )
+                for row in tested
+                if row[sampling]["seconds_per_pair"]
+            }
+            if not points:
+                continue
+            names = [f"{name}-cost-{setting.benchmark}-{sampling}{end}" for end in (".png", ".svg")]
+            try:
+                plot_cost(
+                    points,
+                    {
+                        row["label"]: row["group"] or "methods"
+                        for row in tested
+                        if row["label"] in points
+                    },
+                    [folder / file for file in names],
+                    title=f"{setting.benchmark}, {sampling} samples",
                     force=force,
                 )
             except MissingError as error:

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from ltenet.bodies.body_pairs import What
 from ltenet.data.pairs import Sampling
-from ltenet.evaluation.paper.recipes import Recipe
+from ltenet.evaluation.paper.recipes import PeerRecipe, Recipe
 
 #: Which linear map is put between the embeddings: found from the truth of all points, or of a half
 #: of them and tested on the other half, as it is or drawn to the identity.
@@ -50,6 +50,11 @@ SETTINGS: dict[str, Setting] = {
 }
 #: Settings that are trained on generated bodies.
 GENERATED: tuple[What, ...] = ("human", "animal")
+#: Pairs and sampling seeds that another method is tested on, at most, and pairs of one that takes
+#: longer than this many seconds a pair.
+PEER_PAIRS, PEER_SEEDS, SLOW_PAIRS, SLOW = 40, 2, 12, 10.0
+#: Set of whole meshes for methods that want some, and pairs of it.
+MESHES, MESH_PAIRS = "faust_r", 12
 #: Label of the control: the first weights of the trainings, their BatchNorm statistics settled.
 CONTROL = "untrained, statistics settled"
 
@@ -76,17 +81,23 @@ class Row:
         Name of the paper's row beside it, None if there is none.
     oriented
         Whether the orientation networks that ship turn each shape upright first.
+    peer
+        Whether it is another method than ours, which fewer pairs and seeds are enough for.
+    mesh
+        Whether the method wants a mesh, and is tested on whole ones as well.
     """
 
     label: str
     setting: str
-    weights: str | Recipe | None = None
+    weights: str | Recipe | PeerRecipe | None = None
     method: str = "embedding"
     refine: str | None = None
     noise: float = 0.0
     linear: LinearMap | None = None
     published: str | None = None
     oriented: bool = False
+    peer: bool = False
+    mesh: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +114,8 @@ class ExperimentPlan:
         Whether trained rows get the further tests of their setting.
     plot
         Whether the accuracy curves are drawn.
+    cost
+        Whether error over seconds is drawn, every row a point.
     note
         What must be known to read the table, empty if nothing.
     """
@@ -111,4 +124,5 @@ class ExperimentPlan:
     samplings: tuple[Sampling, ...] = ("shared", "independent")
     also: bool = True
     plot: bool = False
+    cost: bool = False
     note: str = ""

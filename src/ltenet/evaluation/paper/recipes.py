@@ -8,7 +8,7 @@ depend on what else the machine does.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from ltenet.training.config import TrainingConfig
 from ltenet.training.settings import load_config
@@ -106,3 +106,71 @@ def schedule_settings(preset: str, steps: int) -> tuple[str, ...]:
     # DPC divides the rate by ten after six and nine of the ten epochs that move its weights.
     milestones = f"schedule.milestones=[{0.6 * steps:g}, {0.9 * steps:g}]"
     return (*common, "schedule.warmup=0", milestones)
+
+
+#: Minutes of a training of another system: they differ too much in the cost of a step to be given
+#: equal steps.
+PEER_MINUTES = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeerRecipe:
+    """A training of another learned system, all of them equally long in minutes.
+
+    Attributes
+    ----------
+    system
+        Its name among the peers, and its preset.
+    what
+        What it is trained on, as in `PairConfig.what`.
+    minutes
+        Its length.
+    changes
+        Settings that are changed, as ``key=value``.
+    seeds
+        Seeds of the trainings.
+    """
+
+    system: str
+    what: str
+    minutes: float = PEER_MINUTES
+    changes: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = (0,)
+    trained: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        """Of the run with seed 0; others add their seed."""
+        return f"{self.system}-{self.what}"
+
+    @property
+    def preset(self) -> str:
+        """Settings it starts from."""
+        return self.system
+
+    def run_name(self, seed: int, steps: int | None = None) -> str:
+        """Name of a run; one with a number of steps says so."""
+        name = self.name if seed == 0 else f"{self.name}-seed{seed}"
+        return name if steps is None else f"{name}-{steps}steps"
+
+    def settings(self, seed: int, steps: int | None = None) -> tuple[str, ...]:
+        """Return all changes to the preset; `steps` replaces the minutes."""
+        own = load_config(self.system).schedule
+        if steps is None:
+            schedule = own.scaled_to_minutes(self.minutes)
+        else:
+            schedule = own.scaled_to("steps", steps)
+        return (
+            f"schedule.unit={schedule.unit}",
+            f"schedule.length={schedule.length:g}",
+            f"schedule.warmup={schedule.warmup:g}",
+            f"schedule.milestones=[{', '.join(f'{at:g}' for at in schedule.milestones)}]",
+            f"pairs.what={self.what}",
+            f"seed={seed}",
+            *self.changes,
+        )
+
+    def config(self, seed: int, steps: int | None = None, *, threads: int = 1) -> TrainingConfig:
+        """Return the settings of a run."""
+        own = (f'name="{self.run_name(seed, steps)}"', f"threads={threads}")
+        return load_config(self.system, [*self.settings(seed, steps), *own])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,19 @@ from ltenet.errors import InputError, LTENetError, MissingError, UsageError
 from ltenet.evaluation.bench.benchmarks import open_benchmark
 from ltenet.evaluation.bench.results import TOLERANCE_KEYS, scored_by, summarize
 from ltenet.evaluation.bench.run import BenchConfig, BenchRun, run_bench
+from ltenet.evaluation.paper.config import PaperConfig, Tell
 from ltenet.evaluation.paper.linear import run_linear
-from ltenet.evaluation.paper.plan import SETTINGS, ExperimentPlan, Row
+from ltenet.evaluation.paper.plan import (
+    PEER_PAIRS,
+    PEER_SEEDS,
+    SETTINGS,
+    SLOW,
+    SLOW_PAIRS,
+    ExperimentPlan,
+    Row,
+)
 from ltenet.evaluation.paper.published import published
-from ltenet.evaluation.paper.recipes import Recipe
+from ltenet.evaluation.paper.recipes import PeerRecipe, Recipe
 from ltenet.evaluation.paper.trainings import (
     Budget,
     Trained,
@@ -25,46 +34,14 @@ from ltenet.evaluation.paper.trainings import (
     trained,
     with_orientation,
 )
+from ltenet.evaluation.paper.whole_meshes import on_meshes
 
 #: Figures of a benchmark that a row keeps; the accuracies are kept as a curve besides.
-_KEPT = ("err", "err_percent", "err_dpc", "auc", "coverage", "seconds_per_pair")
+_KEPT = ("err", "err_percent", "err_dpc", "auc", "coverage", "seconds_per_pair", "memory_mb")
 #: Figures with a mean and a spread.
 _FIGURES = ("acc_1", "acc_5", *_KEPT)
 
 
-@dataclass(frozen=True, kw_only=True)
-class PaperConfig:
-    """How an experiment is run.
-
-    Attributes
-    ----------
-    data
-        Folder of the benchmarks.
-    budget
-        How and whether rows are trained.
-    cache
-        Folder of predictions.
-    pairs
-        A random part of the test pairs, None for all.
-    seeds
-        Sampling seeds.
-    workers
-        Processes for predictions; 0 works in this one.
-    published
-        Whether "main" also trains on the paper's own sets, where `data` has them.
-    """
-
-    data: Path | None
-    budget: Budget
-    cache: Path
-    pairs: int | None = None
-    seeds: tuple[int, ...] = (0, 1, 2)
-    workers: int = 0
-    published: bool = False
-
-
-#: Told what is being done.
-Tell = Callable[[str], None]
 #: Given all rows so far, in the order of the table.
 Keep = Callable[[list[dict[str, Any]]], None]
 
@@ -104,7 +81,7 @@ def run_plan(
     for number, (row, head) in enumerate(zip(plan.rows, heads, strict=True), start=1):
         found = _weights(row, config.budget)
         before = earlier.get((row.setting, row.label))
-        if before is not None and _complete(before, head, plan, found):
+        if before is not None and _complete(before, head, plan, found, mesh=row.mesh):
             results.append(before | {"waiting": _waiting(found)})
             continue
         tell(f"{name}: row {number} of {len(plan.rows)}, {row.label} ({row.setting})")
@@ -143,7 +120,7 @@ def _head(name: str, row: Row) -> dict[str, Any]:
 
 def _weights(row: Row, budget: Budget) -> list[Trained | Unfinished]:
     """Return the row's trainings, one for each seed; none for weights that ship."""
-    if not isinstance(row.weights, Recipe):
+    if not isinstance(row.weights, Recipe | PeerRecipe):
         return []
     return [trained(row.weights, seed, budget) for seed in row.weights.seeds]
 
@@ -153,16 +130,27 @@ def _complete(
     head: dict[str, Any],
     plan: ExperimentPlan,
     found: Sequence[Trained | Unfinished],
+    *,
+    mesh: bool,
 ) -> bool:
     """Whether an earlier row is the one that would be measured now."""
     runs = [made.as_dict() for made in found if isinstance(made, Trained)]
-    also = SETTINGS[head["setting"]].also if plan.also and found else ()
+    also = _also(head["setting"], plan, found)
     return (
         all(before.get(key) == value for key, value in head.items())
         and before.get("trainings") == runs
         and all(sampling in before for sampling in plan.samplings)
+        and ("mesh" in before or not mesh)
         and set(before.get("also", {})) == set(also)
     )
+
+
+def _also(
+    setting: str, plan: ExperimentPlan, found: Sequence[Trained | Unfinished]
+) -> tuple[str, ...]:
+    """Further tests of a row: of our own trainings, not of other systems."""
+    own = any(not isinstance(made, Trained) or made.pairs_seen is None for made in found)
+    return SETTINGS[setting].also if plan.also and own else ()
 
 
 def _waiting(found: Sequence[Trained | Unfinished]) -> list[str]:
@@ -188,7 +176,7 @@ def _run_row(
         sampling: _tested(row, weights, benchmark, sampling, config) for sampling in plan.samplings
     }
     also: dict[str, Any] = {}
-    for name in SETTINGS[row.setting].also if plan.also and found else ():
+    for name in _also(row.setting, plan, found):
         try:
             test = _tested(row, weights, name, "shared", config)
         except MissingError as error:  # the further sets need not be there
@@ -201,6 +189,7 @@ def _run_row(
         "waiting": waiting,
         **tests,
         "also": also,
+        **({"mesh": on_meshes(row, weights[0], config, tell)} if row.mesh else {}),
     }
 
 
@@ -217,6 +206,9 @@ def _tested(
     config: PaperConfig,
 ) -> dict[str, Any]:
     """Figures of a row on one benchmark, over its trainings."""
+    pairs, seeds = config.pairs, config.seeds
+    if row.peer:
+        pairs, seeds = min(PEER_PAIRS, pairs or PEER_PAIRS), seeds[:PEER_SEEDS]
     tests = []
     for each in weights:
         bench = BenchConfig(
@@ -226,16 +218,27 @@ def _tested(
             model=each,
             refine=row.refine,
             sampling=sampling,
-            pairs=config.pairs,
-            seeds=config.seeds,
+            pairs=pairs,
+            seeds=seeds,
             noise=row.noise,
             cycle=False,
         )
         if row.linear is not None:
-            tests.append(brief(run_linear(bench, row.linear)) | {"seconds_per_pair": None})
+            tests.append(
+                brief(run_linear(bench, row.linear)) | {"seconds_per_pair": None, "memory_mb": None}
+            )
         else:
+            bench = _bearable(bench, config) if row.peer else bench
             tests.append(brief(run_bench(bench, cache=config.cache, workers=config.workers)))
     return combined(tests)
+
+
+def _bearable(bench: BenchConfig, config: PaperConfig) -> BenchConfig:
+    """Return the benchmark with fewer pairs if the first one takes the method long."""
+    first = replace(bench, pairs=1, seeds=bench.seeds[:1])
+    seconds = run_bench(first, cache=config.cache).scores[0].seconds
+    slow = seconds > SLOW and (bench.pairs is None or bench.pairs > SLOW_PAIRS)
+    return replace(bench, pairs=SLOW_PAIRS) if slow else bench
 
 
 def brief(run: BenchRun) -> dict[str, Any]:
@@ -274,10 +277,10 @@ def combined(tests: Sequence[dict[str, Any]]) -> dict[str, Any]:
     first = tests[0]
     if len(tests) == 1:
         return first
-    pooled = {
-        name: None if first[name] is None else _pooled([test[name] for test in tests])
-        for name in _FIGURES
-    }
+    pooled: dict[str, Any] = {}
+    for name in _FIGURES:  # predictions on file may be of before a figure was measured
+        own = [test[name] for test in tests if test.get(name) is not None]
+        pooled[name] = _pooled(own) if len(own) == len(tests) else None
     curve = _pooled([test["curve"] for test in tests])
     return first | {
         **pooled,

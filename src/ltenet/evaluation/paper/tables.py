@@ -9,6 +9,7 @@ from ltenet.evaluation.bench.benchmarks import official_share
 from ltenet.evaluation.bench.comparison import cell
 from ltenet.evaluation.paper.plan import SETTINGS
 from ltenet.evaluation.paper.published import published
+from ltenet.evaluation.peers.table import PEERS
 
 #: Columns of our own figures, by sampling: their heads, and the figure.
 _OURS = {
@@ -52,28 +53,40 @@ def table(result: dict[str, Any], what: str) -> str:
     samplings = [name for name in _OURS if any(name in row for row in rows)]
     heads = ["row", *(f"ours: {head}" for head, _ in _OURS["shared"][:2])]
     heads += [f"paper: {head}" for head, _ in _PAPER]
-    heads += [f"ours: {head}" for head, _ in _OURS["shared"][2:]]
+    remembered = any("memory_mb" in (row.get("shared") or {}) for row in rows)
+    cost = [*_OURS["shared"][2:], *([("MB", "memory_mb")] if remembered else [])]
+    heads += [f"ours: {head}" for head, _ in cost]
     if "independent" in samplings:
         heads += [f"ours, independent samples: {head}" for head, _ in _OURS["independent"]]
     also = list(dict.fromkeys(name for row in rows for name in row.get("also", ())))
     heads += [f"ours, {name}: {head}" for name in also for head, _ in _OURS["shared"][:2]]
+    meshes = any(row.get("mesh") for row in rows)
+    heads += ["ours, whole meshes: geodesic x 100"] if meshes else []
     trained = any(row.get("trainings") for row in rows)
     heads += ["ours: training steps"] if trained else []
     several = len(result["seeds"]) > 1
     lines = [_line(heads), "|" + "---|" * len(heads)]
-    for row in rows:
+    group = ""
+    for row in grouped(rows):
+        if row["group"] != group:
+            group = row["group"]
+            lines.append(_line([f"*{group}*", *[""] * (len(heads) - 1)]))
         paper = row["published"] or {}
         given = [f"{paper[key]:.1f}" if key in paper else "-" for _, key in _PAPER]
         if "missing" in row:
             cells = [row["missing"], "-", *given, *["-"] * (len(heads) - 5)]
         else:
-            cells = _figures(row, "shared", several)
-            cells[2:2] = given
+            test = row.get("shared") or {}
+            first = [cell(test.get(key), several=several) for _, key in _OURS["shared"][:2]]
+            last = [cell(test.get(key), several=several) for _, key in cost]
+            cells = [*first, *given, *last]
             if "independent" in samplings:
                 cells += _figures(row, "independent", several)
             for name in also:
                 test = row["also"].get(name, {}).get("shared", {})
                 cells += [cell(test.get(key), several=several) for _, key in _OURS["shared"][:2]]
+            if meshes:
+                cells.append(cell((row.get("mesh") or {}).get("geodesic"), several=False))
             if trained:
                 cells.append(_steps(row))
         lines.append(_line([row["label"], *cells]))
@@ -81,6 +94,31 @@ def table(result: dict[str, Any], what: str) -> str:
         given = [f"{figure:.1f}" for figure in figures]
         lines.append(_line([f"{label} (paper only)", "-", "-", *given, *["-"] * (len(heads) - 5)]))
     return "\n".join(lines)
+
+
+#: Groups of a table with learned methods beside ours, in their order.
+_GROUPS = {
+    None: "without learning",
+    "unsupervised": "learned without supervision",
+    "supervised": "learned with supervision",
+}
+
+
+def grouped(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Sort rows into groups, "group" in each; one group without a name if none has other learners.
+
+    Ours come first, then methods that learn nothing, then others by their supervision.
+    """
+    peers = {row["label"]: PEERS.get(row.get("method", "embedding")) for row in rows}
+    learning = {label: None if peer is None else peer.learning for label, peer in peers.items()}
+    if not any(learning.values()):
+        return [row | {"group": ""} for row in rows]
+    own = [row for row in rows if row["method"] in ("ltenet", "embedding")]
+    found = [row | {"group": "ours, and LTENet and DPC by the paper's recipes"} for row in own]
+    others = [row for row in rows if row["method"] not in ("ltenet", "embedding")]
+    for kind, group in _GROUPS.items():
+        found += [row | {"group": group} for row in others if learning[row["label"]] == kind]
+    return found
 
 
 def plain_table(rows: Sequence[dict[str, Any]]) -> str:
@@ -98,10 +136,18 @@ def _figures(row: dict[str, Any], sampling: str, several: bool) -> list[str]:
 
 def _steps(row: dict[str, Any]) -> str:
     """Say how long the trainings of a row are, and how far those are that it waits for."""
-    steps = [f"{made['steps']:,}" for made in row["trainings"]]
+    steps = [_length(made) for made in row["trainings"]]
     if len(set(steps)) == 1 and len(steps) > 1:
         steps = [f"{steps[0]} ({len(steps)} seeds)"]
     return "; ".join([*steps, *(f"in training: {text}" for text in row["waiting"])]) or "-"
+
+
+def _length(made: dict[str, Any]) -> str:
+    """Length of a training: steps, and for other systems the pairs they saw and the minutes."""
+    steps = f"{made['steps']:,}"
+    if "pairs_seen" not in made:
+        return steps
+    return f"{steps} ({made['pairs_seen']:,} pairs, {made['minutes']:.0f} min)"
 
 
 def _paper_only(

@@ -12,7 +12,8 @@ import torch
 from ltenet.data.set_pairs import open_pairs
 from ltenet.errors import InputError, MissingError, UsageError
 from ltenet.evaluation.bench.provenance import file_hash
-from ltenet.evaluation.paper.recipes import Recipe
+from ltenet.evaluation.paper.recipes import PeerRecipe, Recipe
+from ltenet.evaluation.peers.learned.learner import find_learner
 from ltenet.files import atomic_path
 from ltenet.matching.orientation import FILE as ORIENTATION
 from ltenet.method.model import LTENet, find_weights
@@ -51,14 +52,23 @@ class Budget(NamedTuple):
 
 
 class Unfinished(NamedTuple):
-    """How far a run is that cannot be tested yet."""
+    """How far a run is that cannot be tested yet.
+
+    Attributes
+    ----------
+    run
+        Its name.
+    step, steps
+        Steps done, and in all; 0 in all where the run is measured in minutes.
+    """
 
     run: str
     step: int
     steps: int
 
     def __str__(self) -> str:
-        return f"{self.run}: step {self.step:,} of {self.steps:,}"
+        whole = f" of {self.steps:,}" if self.steps else ""
+        return f"{self.run}: step {self.step:,}{whole}"
 
 
 class Trained(NamedTuple):
@@ -74,14 +84,17 @@ class Trained(NamedTuple):
         How the run was made.
     steps, minutes
         Its length.
+    pairs_seen
+        Of another system, whose batches are its own; None for ours.
     """
 
     run: RunFolder
     weights: Path
-    recipe: Recipe
+    recipe: Recipe | PeerRecipe
     seed: int
     steps: int
     minutes: float
+    pairs_seen: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for the result."""
@@ -93,10 +106,11 @@ class Trained(NamedTuple):
             "seed": self.seed,
             "steps": self.steps,
             "minutes": round(self.minutes, 3),
+            **({} if self.pairs_seen is None else {"pairs_seen": self.pairs_seen}),
         }
 
 
-def trained(recipe: Recipe, seed: int, budget: Budget) -> Trained | Unfinished:
+def trained(recipe: Recipe | PeerRecipe, seed: int, budget: Budget) -> Trained | Unfinished:
     """Return a row's weights, settled; train them if they are not finished and may be trained."""
     config = recipe_config(recipe, seed, budget)
     if not recipe.trained:
@@ -107,12 +121,15 @@ def trained(recipe: Recipe, seed: int, budget: Budget) -> Trained | Unfinished:
     if done is None:
         if not budget.train:
             step = read_checkpoint(run.checkpoint).step if run.checkpoint.is_file() else 0
-            return Unfinished(config.name, step, int(config.schedule.length))
+            counted = config.schedule.unit == "steps"
+            return Unfinished(config.name, step, int(config.schedule.length) if counted else 0)
         done = train_on(run, config)
+    if isinstance(recipe, PeerRecipe):  # tested as its authors do, with its running statistics
+        return Trained(run, run.best, recipe, seed, *done, done[0] * config.pairs_per_step)
     return Trained(run, _settled(run, config, budget), recipe, seed, *done)
 
 
-def recipe_config(recipe: Recipe, seed: int, budget: Budget) -> TrainingConfig:
+def recipe_config(recipe: Recipe | PeerRecipe, seed: int, budget: Budget) -> TrainingConfig:
     """Return the settings of a row's run."""
     if budget.steps is not None and budget.steps < 1:
         raise UsageError(
@@ -129,7 +146,12 @@ def finished(run: RunFolder, config: TrainingConfig) -> tuple[int, float] | None
     if run.read_config().schedule != config.schedule or not (run.best / "config.json").is_file():
         return None
     checkpoint = read_checkpoint(run.checkpoint)
-    complete = checkpoint.step >= config.schedule.length
+    position = config.schedule.position(
+        step=checkpoint.step,
+        pairs_per_step=config.pairs_per_step,
+        seconds=checkpoint.seconds,
+    )
+    complete = position >= config.schedule.length
     return (checkpoint.step, checkpoint.seconds / 60) if complete else None
 
 
@@ -143,7 +165,9 @@ def train_on(run: RunFolder, config: TrainingConfig) -> tuple[int, float]:
         run.path.parent.mkdir(parents=True, exist_ok=True)
         # Without a checkpoint there is nothing to resume.
         run = new_run(config, run.path.parent, force=run.config.is_file())
-    result = train(config, run, resume=started)
+    own = config.system == "ltenet"
+    system = None if own else find_learner(config.system).from_config
+    result = train(config, run, resume=started, system=system)
     return result.steps, result.minutes
 
 

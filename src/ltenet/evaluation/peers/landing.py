@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ltenet.correspondence import Correspondence
@@ -12,6 +14,16 @@ from ltenet.shape import Shape
 
 #: Neighbours whose displacements a point between them takes over.
 _CARRIERS = 4
+
+
+def in_one_scale(source: Shape, target: Shape) -> tuple[FloatArray, FloatArray]:
+    """(N, 3) and (M, 3) points, each centred, in the unit in which the target's radius is 1.
+
+    One scale for both, so that a rigid motion stays one.
+    """
+    points, frame = (shape.normalized(radius=None).points for shape in (source, target))
+    scale = 1 / max(float(np.sqrt(np.square(frame).sum(axis=1).mean())), 1e-300)
+    return points * scale, frame * scale
 
 
 def landed(source: Shape, target: Shape, moved: FloatArray, frame: FloatArray) -> Correspondence:
@@ -85,6 +97,33 @@ def thinned(points: FloatArray, limit: int) -> IntArray:
     if len(points) <= limit:
         return np.arange(len(points))
     return farthest_point_sample(points, limit)
+
+
+def through_samples(
+    source: Shape, target: Shape, limit: int, partners: Callable[[Shape, Shape], IntArray]
+) -> Correspondence:
+    """Match evenly spread points of large shapes; the other points follow their neighbours.
+
+    Parameters
+    ----------
+    source, target
+        The shapes of the map.
+    limit
+        Shapes with more points are thinned to this many, as clouds; smaller ones stay as they are.
+    partners
+        Gets the thinned shapes and returns the (n,) target point of each source point.
+    """
+    points, frame = (shape.normalized(radius=1.0).points for shape in (source, target))
+    chosen, among = thinned(points, limit), thinned(frame, limit)  # (n,), (m,)
+    small = [
+        shape if len(shape) <= limit else shape.subset(rows)
+        for shape, rows in ((source, chosen), (target, among))
+    ]
+    found = among[partners(*small)]  # (n,)
+    if len(source) <= limit and len(target) <= limit:
+        return Correspondence(indices=found, target_size=len(target), source=source, target=target)
+    places = carried(points, points[chosen], frame[found] - points[chosen])  # (N, 3)
+    return landed(source, target, places, frame)
 
 
 def carried(points: FloatArray, anchors: FloatArray, displacements: FloatArray) -> FloatArray:

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from ltenet.correspondence import Correspondence
 from ltenet.evaluation.peers.deformations import Deformation, DeformationKind, make_deformation
-from ltenet.evaluation.peers.landing import landed, thinned
+from ltenet.evaluation.peers.landing import in_one_scale, landed, thinned
 from ltenet.geometry.arrays import FloatArray
 from ltenet.method.divergence import log_kernel_sums, mean_spacing
 from ltenet.shape import Shape
@@ -114,10 +114,7 @@ class DensityRegistration:
 
     def __call__(self, source: Shape, target: Shape) -> Correspondence:
         """Map source to target."""
-        centred, frame = (shape.normalized(radius=None).points for shape in (source, target))
-        # One scale for both, so that a rigid motion stays one.
-        scale = 1 / max(float(np.sqrt(np.square(frame).sum(axis=1).mean())), 1e-300)
-        centred, frame = centred * scale, frame * scale  # (N, 3), (M, 3)
+        centred, frame = in_one_scale(source, target)  # (N, 3), (M, 3)
         moved = self.register(centred, frame)  # (N, 3)
         return landed(source, target, moved, frame)
 
@@ -146,16 +143,31 @@ class DensityRegistration:
         density = DENSITIES[self.density]
         price = self.stiffness * sigma / self.coarse
 
-        def loss(values: FloatArray) -> tuple[float, FloatArray]:
-            tensor = torch.tensor(values, requires_grad=True)  # (P,)
-            moved = deformation.moved(tensor, points)  # (n, 3)
-            total = density(products(moved, goal, sigma)) + price * deformation.bending(tensor)
-            total.backward()
-            assert tensor.grad is not None
-            return float(total.detach()), tensor.grad.numpy()
+        def loss(values: Tensor) -> Tensor:
+            moved = deformation.moved(values, points)  # (n, 3)
+            return density(products(moved, goal, sigma)) + price * deformation.bending(values)
 
-        found = minimize(
-            loss, parameters, jac=True, method="L-BFGS-B", options={"maxiter": self.iterations}
-        )
-        best: FloatArray = found.x
-        return best
+        return minimized(loss, parameters, iterations=self.iterations)
+
+
+def minimized(
+    loss: Callable[[Tensor], Tensor], parameters: FloatArray, *, iterations: int
+) -> FloatArray:
+    """(P,) parameters of the least loss nearby, by L-BFGS from those given."""
+
+    def value_and_gradient(values: FloatArray) -> tuple[float, FloatArray]:
+        tensor = torch.tensor(values, requires_grad=True)  # (P,)
+        total = loss(tensor)
+        total.backward()
+        assert tensor.grad is not None
+        return float(total.detach()), tensor.grad.numpy()
+
+    found = minimize(
+        value_and_gradient,
+        parameters,
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": iterations},
+    )
+    best: FloatArray = found.x
+    return best
