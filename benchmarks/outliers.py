@@ -29,7 +29,7 @@ SHARES = (0.0, 0.05, 0.1, 0.2)
 
 def body(what: str, seed: int, index: int) -> tuple[FloatArray, IntArray]:
     """Vertices and faces of a generated body."""
-    generator = own_generator(what)  # type: ignore[arg-type]
+    generator = own_generator(what)
     vertices = generator.draw(seed, index).vertices.astype(np.float64)
     sizes = {template.faces.max() + 1: template for template in generator.templates.values()}
     return vertices, sizes[len(vertices)].faces.astype(np.int64)
@@ -80,7 +80,8 @@ def _one_side(points: FloatArray, faces: IntArray, count: int, rng: Generator) -
 def _noisy(points: FloatArray, faces: IntArray, count: int, rng: Generator) -> FloatArray:
     drawn = on_surface(points, faces, count, rng)
     width = 0.005 * np.linalg.norm(np.ptp(points, axis=0))
-    return drawn + width * rng.normal(size=drawn.shape)
+    noisy: FloatArray = drawn + width * rng.normal(size=drawn.shape)
+    return noisy
 
 
 def _half_on_a_tenth(points: FloatArray, faces: IntArray, count: int, rng: Generator) -> FloatArray:
