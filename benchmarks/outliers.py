@@ -29,7 +29,7 @@ SHARES = (0.0, 0.05, 0.1, 0.2)
 
 def body(what: str, seed: int, index: int) -> tuple[FloatArray, IntArray]:
     """Vertices and faces of a generated body."""
-    generator = own_generator(what)  # type: ignore[arg-type]
+    generator = own_generator(what)
     vertices = generator.draw(seed, index).vertices.astype(np.float64)
     sizes = {template.faces.max() + 1: template for template in generator.templates.values()}
     return vertices, sizes[len(vertices)].faces.astype(np.int64)
