@@ -139,7 +139,7 @@ class SoftAssign:
 
     deformation: Literal["affine", "tps"] = "tps"
     hot: float = 0.5
-    cold: float = 1.0
+    cold: float = 0.5
     cooling: float = 0.93
     points: int = 512
 
