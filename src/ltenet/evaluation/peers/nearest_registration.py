@@ -49,7 +49,9 @@ class _Side:
             return np.asarray(self.tree.query(queries)[1])
         count = min(_CANDIDATES, len(self.points))
         near = self.tree.query(queries, k=np.arange(1, count + 1))[1]  # (N, K)
-        like = np.einsum("nkd,nd->nk", self.normals[near], normals) >= _LIKE  # (N, K)
+        # Up to sign: the side that a cloud's normals take is a guess, and may differ by shape.
+        cosines = np.abs(np.einsum("nkd,nd->nk", self.normals[near], normals))  # (N, K)
+        like = cosines >= _LIKE  # (N, K)
         first = near[np.arange(len(near)), like.argmax(axis=1)]  # (N,)
         return np.where(like.any(axis=1), first, -1)
 

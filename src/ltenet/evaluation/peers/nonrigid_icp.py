@@ -73,7 +73,8 @@ class NonRigidICP:
             for _ in range(self.iterations):
                 nearest = tree.query(moved)[1]  # (N,)
                 like = np.einsum("nd,nd->n", cloud_normals(moved), normals[nearest])  # (N,)
-                weights = (like >= _LIKE).astype(np.float64)  # (N,)
+                # Up to sign: the side that a cloud's normals take is a guess.
+                weights = (np.abs(like) >= _LIKE).astype(np.float64)  # (N,)
                 maps = solved(places, differences, weights, goal[nearest], float(stiffness))
                 moved = places @ maps  # (N, 3)
         return moved

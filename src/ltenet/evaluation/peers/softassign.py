@@ -26,8 +26,9 @@ from ltenet.shape import Shape
 
 #: Fits at each temperature, and sweeps of row and column scaling in each of them.
 _FITS, _SWEEPS = 5, 10
-#: Slack entries and noise against ties, both over the number of points.
-_SLACK, _NOISE = 0.1, 0.001
+#: Slack entries, over the number of points, and the noise of a whole row against ties. It must be
+#: far below the slack: what is far from everything shall go there, not to the mean of all targets.
+_SLACK, _NOISE = 0.1, 1e-4
 #: Prices of the bending and of the affine part's distance from the identity, over points and T.
 _BENDING, _AFFINE = 1.0, 0.01
 
@@ -139,7 +140,7 @@ class SoftAssign:
 
     deformation: Literal["affine", "tps"] = "tps"
     hot: float = 0.5
-    cold: float = 1.0
+    cold: float = 0.5
     cooling: float = 0.93
     points: int = 512
 
@@ -154,7 +155,7 @@ class SoftAssign:
         goal = frame[thinned(frame, self.points)]  # (m, 3)
         family: _Family = AffineFit(start) if self.deformation == "affine" else ThinPlateFit(start)
         noise = np.random.default_rng(0).random((len(start), len(goal)))  # (n, m)
-        noise *= _NOISE / len(start)
+        noise *= _NOISE / (len(start) * len(goal))
         spacing = np.square(nearest_neighbors(goal, goal, 2).distances[:, -1]).mean()
         temperature, moved = self.hot, start
         while temperature >= min(self.cold * spacing, self.hot):
