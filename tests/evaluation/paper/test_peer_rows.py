@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ltenet.evaluation.bench.memory import with_peak_memory
-from ltenet.evaluation.paper import output, runner
+from ltenet.evaluation.paper import output, runner, whole_meshes
 from ltenet.evaluation.paper.config import PaperConfig
 from ltenet.evaluation.paper.experiments import run_experiment
 from ltenet.evaluation.paper.peer_plans import peer_rows, planned_peers
@@ -128,7 +128,7 @@ def test_methods_that_want_a_mesh_say_where_there_is_none(
     (row,) = run_plan("main", plan, config, tell=told.append)
     assert row["mesh"] is None
     assert any("not tested on faust_r" in text for text in told)
-    monkeypatch.setattr(runner, "MESHES", "generated-animal")
+    monkeypatch.setattr(whole_meshes, "MESHES", "generated-animal")
     (row,) = run_plan("main", plan, config)
     assert set(row["mesh"]) == {
         "benchmark", "pairs", "geodesic", "seconds_per_pair", "memory_mb",
