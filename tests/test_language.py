@@ -27,7 +27,10 @@ THREE_PARTS = re.compile(r"\bgot\b.*\bexpected\b.*\btry\b", re.DOTALL | re.IGNOR
 RELAYED = {"{}: {}", "{}: {}; {}", "in a loading process:\n{}"}
 
 #: Errors that pass on the message of another one, with the reason.
-PASSED_ON = {"viewer/work.py": "puts the user's name of the file in place of the app's"}
+PASSED_ON = {
+    "viewer/reading.py": "puts the user's name of the file in place of the app's",
+    "viewer/checking.py": "tells what another process found",
+}
 
 #: Phrases that no page, docstring, comment or message contains.
 BANNED = (
