@@ -29,7 +29,7 @@ RELAYED = {"{}: {}", "{}: {}; {}", "in a loading process:\n{}"}
 #: Errors that pass on the message of another one, with the reason.
 PASSED_ON = {
     "viewer/reading.py": "puts the user's name of the file in place of the app's",
-    "viewer/checking.py": "raises what another process wrote",
+    "viewer/checking.py": "tells what another process found",
 }
 
 #: Phrases that no page, docstring, comment or message contains.
