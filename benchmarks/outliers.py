@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial import KDTree
 
-from ltenet.bodies.body_pairs import own_generator
+from ltenet.bodies.body_pairs import What, own_generator
 from ltenet.data.scans import visible_vertices
 from ltenet.geometry.arrays import FloatArray, IntArray
 from ltenet.matching.outliers import inliers
@@ -27,7 +27,7 @@ Generator = np.random.Generator
 SHARES = (0.0, 0.05, 0.1, 0.2)
 
 
-def body(what: str, seed: int, index: int) -> tuple[FloatArray, IntArray]:
+def body(what: What, seed: int, index: int) -> tuple[FloatArray, IntArray]:
     """Vertices and faces of a generated body."""
     generator = own_generator(what)
     vertices = generator.draw(seed, index).vertices.astype(np.float64)
