@@ -106,6 +106,22 @@ def agreement(*results: Result) -> str:
     return markdown_table(["map", *heads], rows)
 
 
+def sharpening(result: Result) -> str:
+    """Show what sharpening gains on meshes."""
+    rows = [
+        [
+            f"{what}s, {name}",
+            *(f"{row[key]:.2f}" for key in ("plain", "sharpened")),
+            f"{row['better_percent']:.0f} % of {row['pairs']}",
+            f"{row['worst_loss']:+.2f}",
+        ]
+        for what, kinds in result["figures"].items()
+        for name, row in kinds.items()
+    ]
+    heads = ["pairs", "without", "sharpened", "better", "largest change for the worse"]
+    return markdown_table(heads, rows)
+
+
 def same_points(*results: Result) -> str:
     """Count the pairs that were taken for the same points."""
     rows = []
@@ -181,6 +197,7 @@ TABLES = {
         "soft": Table(soft, ("soft",)),
         "repair": Table(repair, ("repair",)),
         "agreement": Table(agreement, ("agreement-human", "agreement-animal")),
+        "sharpening": Table(sharpening, ("sharpening",)),
         "same-points": Table(
             same_points, ("same-points-human", "same-points-human-256", "same-points-animal")
         ),

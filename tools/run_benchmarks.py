@@ -163,6 +163,7 @@ def _chosen(options: argparse.Namespace) -> list[tuple[str, Path, list[str]]]:
         folder = options.results / "refinement"
         table = ["benchmarks.refinement", "--json", "--table"]
         found = [(name, folder, [*table, *words]) for name, words in REFINEMENT]
+        found.append(("sharpening", folder, ["benchmarks.sharpening", "--json"]))
     elif options.paper:
         folder = options.results / "paper"
         steps = [] if options.steps is None else ["--steps", str(options.steps)]
