@@ -46,16 +46,18 @@ SPEED = tuple(Bench(name, ()) for name in ("compute", "shapes", "matching", "sca
 #: What damaged inputs cost: `python -m benchmarks.robustness`.
 ROBUSTNESS = (Bench("damages", ()),)
 _ANIMALS = ("--what", "animal", "--weights", "animal")
-#: What refinement gains on generated shapes: `python -m benchmarks.refinement --table ...`.
+_TABLE = ("benchmarks.refinement", "--table")
+#: What refinement gains on generated shapes: modules and their options.
 REFINEMENT = (
-    Bench("methods", ("methods",)),
-    Bench("soft", ("soft",)),
-    Bench("repair", ("repair", "--pairs", "4")),
-    Bench("agreement-human", ("agreement", "--pairs", "24")),
-    Bench("agreement-animal", ("agreement", "--pairs", "24", *_ANIMALS)),
-    Bench("same-points-human", ("same-points", "--pairs", "8")),
-    Bench("same-points-human-256", ("same-points", "--pairs", "5", "--points", "256")),
-    Bench("same-points-animal", ("same-points", "--pairs", "5", *_ANIMALS)),
+    Bench("methods", (*_TABLE, "methods")),
+    Bench("soft", (*_TABLE, "soft")),
+    Bench("repair", (*_TABLE, "repair", "--pairs", "4")),
+    Bench("agreement-human", (*_TABLE, "agreement", "--pairs", "24")),
+    Bench("agreement-animal", (*_TABLE, "agreement", "--pairs", "24", *_ANIMALS)),
+    Bench("sharpening", ("benchmarks.sharpening",)),
+    Bench("same-points-human", (*_TABLE, "same-points", "--pairs", "8")),
+    Bench("same-points-human-256", (*_TABLE, "same-points", "--pairs", "5", "--points", "256")),
+    Bench("same-points-animal", (*_TABLE, "same-points", "--pairs", "5", *_ANIMALS)),
 )
 
 
@@ -161,9 +163,7 @@ def _chosen(options: argparse.Namespace) -> list[tuple[str, Path, list[str]]]:
         found = [(name, folder, [*table, *pairs]) for name, _ in ROBUSTNESS]
     elif options.refinement:
         folder = options.results / "refinement"
-        table = ["benchmarks.refinement", "--json", "--table"]
-        found = [(name, folder, [*table, *words]) for name, words in REFINEMENT]
-        found.append(("sharpening", folder, ["benchmarks.sharpening", "--json"]))
+        found = [(name, folder, [*words, "--json"]) for name, words in REFINEMENT]
     elif options.paper:
         folder = options.results / "paper"
         steps = [] if options.steps is None else ["--steps", str(options.steps)]
