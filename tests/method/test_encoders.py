@@ -19,8 +19,6 @@ from ltenet.method.pointnet import PointNet
 from ltenet.method.spectral import SpectralNet, diffuse
 from ltenet.shape import Shape
 
-pytest.importorskip("robust_laplacian", reason="pip install 'ltenet[spectral]'")
-
 OTHERS = ("pointnet", "spectral")
 
 

@@ -20,7 +20,6 @@ _OPTIONAL = {
     "pycpd": _Optional("pycpd", "coherent point drift", "baselines"),
     "pyFM.functional": _Optional("pyfmaps", "the functional map", "spectral"),
     "pyFM.mesh": _Optional("pyfmaps", "the functional map", "spectral"),
-    "robust_laplacian": _Optional("robust-laplacian", "the spectrum of a shape", "spectral"),
     "potpourri3d": _Optional("potpourri3d", "the geodesic error", "spectral"),
     "matplotlib": _Optional("matplotlib", "the plot", "plot"),
     "matplotlib.figure": _Optional("matplotlib", "the plot", "plot"),

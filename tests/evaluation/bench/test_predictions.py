@@ -95,13 +95,11 @@ def test_methods_that_do_not_exist() -> None:
         ("cpd", "pycpd", r"got no pycpd, .*; try `pip install 'ltenet\[base"),
         ("transport", "ot", r"got no POT, .*`pip install 'ltenet\[baselines\]'`"),
         ("fmaps", "pyFM.functional", r"got no pyfmaps, .*'ltenet\[spectral\]'`"),
-        ("wks", "robust_laplacian", r"got no robust-laplacian, .*'ltenet\[spectral\]'`"),
     ],
 )
 def test_a_missing_package_is_named_when_the_method_is_made(
     monkeypatch: pytest.MonkeyPatch, name: str, module: str, line: str
 ) -> None:
-    pytest.importorskip("robust_laplacian", reason="the extra spectral is not installed")
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingError, match=line):
         make_peer(name)

@@ -20,8 +20,6 @@ from ltenet.evaluation.peers.spectral_matching import (
 from ltenet.evaluation.peers.spectrum import spectrum
 from ltenet.shape import Shape
 
-pytest.importorskip("robust_laplacian", reason="the extra spectral is not installed")
-
 
 @pytest.mark.parametrize("kind", ["umeyama", "modal", "laplacian-em"])
 @pytest.mark.parametrize("cloud", [False, True])

@@ -19,8 +19,6 @@ from ltenet.evaluation.peers.functional_maps import FunctionalMaps
 from ltenet.evaluation.peers.spectrum import Spectrum, spectrum
 from ltenet.shape import Shape
 
-pytest.importorskip("robust_laplacian", reason="the extra spectral is not installed")
-
 
 @pytest.fixture(scope="module")
 def sphere(lump: Shape) -> Shape:

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 
 from ltenet.correspondence import Correspondence
-from ltenet.evaluation.optional import optional
 from ltenet.evaluation.peers.spectrum import Spectrum, spectrum
 from ltenet.geometry.arrays import FloatArray, IntArray
 from ltenet.method.neighbors import BLOCK_ENTRIES
@@ -80,9 +79,6 @@ class NearestDescriptor:
 
     kind: DescriptorKind = "wks"
     modes: int = 100
-
-    def __post_init__(self) -> None:
-        optional("robust_laplacian")  # shows at once if it is missing
 
     def __call__(self, source: Shape, target: Shape) -> Correspondence:
         """Map source to target."""

@@ -50,7 +50,7 @@ class FunctionalMaps:
     readoff: Literal["nearest", "sinkhorn"] = "nearest"
 
     def __post_init__(self) -> None:
-        for module in ("robust_laplacian", "pyFM.functional", "pyFM.mesh"):
+        for module in ("pyFM.functional", "pyFM.mesh"):
             optional(module)  # shows at once if it is missing
 
     def __call__(self, source: Shape, target: Shape) -> Correspondence:

@@ -48,8 +48,7 @@ class GromovWasserstein:
     points: int = 512
 
     def __post_init__(self) -> None:
-        for module in ("ot", "robust_laplacian"):
-            optional(module)  # shows at once if it is missing
+        optional("ot")  # shows at once if it is missing
 
     def __call__(self, source: Shape, target: Shape) -> Correspondence:
         """Map source to target."""

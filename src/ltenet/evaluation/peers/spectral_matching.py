@@ -20,7 +20,6 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from ltenet.correspondence import Correspondence
-from ltenet.evaluation.optional import optional
 from ltenet.evaluation.peers.landing import through_samples
 from ltenet.evaluation.peers.spectrum import spectrum
 from ltenet.evaluation.peers.surface_descriptors import all_geodesics
@@ -60,10 +59,6 @@ class SpectralMatching:
     modes: int = 50
     functions: int = 8
     points: int = 1024
-
-    def __post_init__(self) -> None:
-        if self.kind == "laplacian-em":
-            optional("robust_laplacian")  # shows at once if it is missing
 
     def __call__(self, source: Shape, target: Shape) -> Correspondence:
         """Map source to target."""

@@ -38,7 +38,6 @@ from ltenet.evaluation.peers.surface_descriptors import all_geodesics
 from ltenet.geometry.cloud_normals import shape_normals
 from ltenet.shape import Shape
 
-pytest.importorskip("robust_laplacian", reason="the extra spectral is not installed")
 NEEDS = Needs(12, gradients=True, descriptors=True, geodesics=True)
 
 

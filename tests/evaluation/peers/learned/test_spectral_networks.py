@@ -21,7 +21,6 @@ from ltenet.evaluation.peers.learned.shot_networks import (
 from ltenet.training.loop import train
 from ltenet.training.runs import new_run
 
-pytest.importorskip("robust_laplacian", reason="the extra spectral is not installed")
 SHOT = ("network.functions=12", "network.blocks=2", "network.pool=8")
 GEOFM = (
     "network.functions=10", "network.diffusion_functions=24", "network.width=32",

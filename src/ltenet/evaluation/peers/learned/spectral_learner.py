@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -12,7 +12,6 @@ from torch import Tensor
 from ltenet.correspondence import Correspondence
 from ltenet.data.loading import Drawable
 from ltenet.data.training_pairs import TrainingPair
-from ltenet.evaluation.optional import optional
 from ltenet.evaluation.peers.landing import through_samples
 from ltenet.evaluation.peers.learned.learner import LearnedPeer, Learner
 from ltenet.evaluation.peers.learned.spectral_shapes import (
@@ -56,10 +55,6 @@ class SpectralLearner(Learner):
     """
 
     points = _WHOLE
-
-    def __init__(self, config: Any) -> None:
-        optional("robust_laplacian")  # shows at once if it is missing
-        super().__init__(config)
 
     def needs(self) -> Needs:
         """Return what the network needs of a shape."""
