@@ -47,7 +47,7 @@ _HEIGHT = 0.8
 #: regions are sparse, too.
 _SURE, _DENSER = 1.2, 2.0
 #: Share of floating points from which there is clutter, and how many more there may be by chance;
-#: also their share of all that stand out. Nearly all generated scans of 1,024 points have at most 13
+#: also their share of all that stand out. Most generated scans of 1,024 points have at most 13
 #: without clutter, even where their spacing varies tenfold, and at least 29 with one outlier to
 #: twenty points.
 _CLUTTER, _CHANCE, _FLOATING = 0.014, 2.5, 0.2
