@@ -47,6 +47,9 @@ _UNCLEAR = 0.6
 _CORRECTIONS, _SMALL = 2, 45.0
 #: Logit beyond which the critic's verdict needs no second look.
 _CLEAR = 3.0
+#: Divisor of the critic's logits: networks are too sure of themselves, and a right frame that they
+#: hold to be impossible is never tried. On held-back bodies, the likelihood is best from 1.5 to 2.
+_TEMPERATURE = 2.0
 #: Half turns about left, up and front, and none.
 _TURNS = np.stack([np.diag(d) for d in ([1.0, 1, 1], [-1, 1, -1], [1, -1, -1], [-1, -1, 1])])
 
@@ -202,8 +205,9 @@ def _ranked(rotations: FloatArray, logits: FloatArray, kinds: FloatArray) -> lis
         cosines = (np.einsum("kij,ij->k", rotations[kept], rotations[number]) - 1) / 2  # (k,)
         if (cosines < np.cos(np.radians(_DISTINCT))).all():
             kept.append(int(number))
-    weights = np.exp(logits[kept] - logits[kept].max())  # (k,)
-    shares = weights / weights.sum() / (1 + np.exp(-logits[kept].max()))  # (k,)
+    logits = logits[kept] / _TEMPERATURE  # (k,)
+    weights = np.exp(logits - logits.max())  # (k,)
+    shares = weights / weights.sum() / (1 + np.exp(-logits.max()))  # (k,)
     return [
         Frame(rotations[number], float(share), tuple(kinds[number].tolist()))
         for number, share in zip(kept, shares, strict=True)
