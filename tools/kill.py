@@ -107,13 +107,14 @@ def verbs() -> dict[str, Verb]:
     def gone_on(folder: Path) -> tuple[str, ...]:
         return (*batch, "--resume") if (folder / "out" / "batch.json").is_file() else batch
 
-    # Times differ, and journals hold them.
+    # Times differ, and logs and journals hold them.
+    learned = ("mine/*.json", "mine/*.safetensors")
     tables = tuple(f"out/{name}" for name in ("manifest.csv", "shapes.csv", "batch.json"))
     listed = [
         Verb("match", match, lambda _: match, ("map.npz",), (*match, "--seed", "1")),
         Verb("transfer", transfer, lambda _: transfer, ("moved.txt",), None),
         Verb("train", train, resumed, ("run/best/*",), None, steps=True),
-        Verb("adapt", adapt, lambda _: adapt, ("mine/*",), (*adapt[:1], "animal", *adapt[2:])),
+        Verb("adapt", adapt, lambda _: adapt, learned, (*adapt[:1], "animal", *adapt[2:])),
         Verb("batch", batch, gone_on, (*tables, "out/maps/*", "out/prepared/*"), None, steps=True),
         Verb("atlas", atlas, lambda _: atlas, ("out/*.*", "out/registered/*"), None, steps=True),
     ]

@@ -117,7 +117,7 @@ def test_generated_bodies_as_before() -> None:
 def test_mistakes(tmp_path: Path) -> None:
     with pytest.raises(MissingError, match=r"no folder for the set 'folder'.*--data DIR"):
         SetPairs(KEPT).draw(0)
-    with pytest.raises(InputError, match="expected one of human, animal, surreal"):
+    with pytest.raises(InputError, match="expected one of human, animal, thing, surreal"):
         PairConfig(what="fish")
     with pytest.raises(InputError, match="expected 0 or more"):
         SetPairs(KEPT, shapes=Moved(2)).draw(-1)
