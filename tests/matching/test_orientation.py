@@ -88,7 +88,7 @@ def test_the_critic_corrects_and_ranks_frames(person, monkeypatch):
     monkeypatch.setattr(network, "_judge", knowing_critic(truth))
     frames = network.frames(person)
     np.testing.assert_allclose(frames[0].rotation, truth, atol=1e-6)
-    assert frames[0].certainty > 0.99
+    assert frames[0].certainty > 0.98
     assert frames[0].kinds[KINDS.index("human")] > 0.95
     certainties = [frame.certainty for frame in frames]
     assert certainties == sorted(certainties, reverse=True)
