@@ -25,7 +25,7 @@ from torch import Tensor
 from ltenet.errors import LTENetError
 from ltenet.method.laplacian import LaplacianBasis, laplacian_basis
 from ltenet.refinement.pair import Pair
-from ltenet.refinement.threads import side_by_side
+from ltenet.refinement.threads import side_by_side, single_blas_thread
 
 #: Numbers of eigenfunctions, points of a shape for each function at least, and points at most.
 STEPS, _POINTS_PER_FUNCTION, _MOST_POINTS = (30, 60, 100), 8, 12000
@@ -62,10 +62,11 @@ def sharpen(pair: Pair, places: Tensor, spread: Tensor) -> Tensor | None:
     if min(sizes) < _POINTS_PER_FUNCTION * STEPS[-1] or max(sizes) > _MOST_POINTS:
         return None
     try:
-        ours, theirs = side_by_side(
-            lambda: laplacian_basis(source.points, STEPS[-1], faces=source.faces),
-            lambda: laplacian_basis(target.points, STEPS[-1], faces=target.faces),
-        )
+        with single_blas_thread():
+            ours, theirs = side_by_side(
+                lambda: laplacian_basis(source.points, STEPS[-1], faces=source.faces),
+                lambda: laplacian_basis(target.points, STEPS[-1], faces=target.faces),
+            )
     except LTENetError as error:
         log.info("the map is not sharpened: %s", error)
         return None

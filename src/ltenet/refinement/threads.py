@@ -36,6 +36,15 @@ def single_thread() -> Iterator[None]:
         _allowed.reset(token)
 
 
+@contextmanager
+def single_blas_thread() -> Iterator[None]:
+    """Use one thread of numpy's and scipy's linear algebra, which know nothing of torch's limit."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, user_api="blas"):
+        yield
+
+
 def side_by_side(*tasks: Callable[[], Result]) -> list[Result]:
     """Run independent tasks on one thread each, and return their results in order.
 
