@@ -80,8 +80,9 @@ def test_torch_says_it_in_its_own_words() -> None:
 def test_a_checker_that_is_stuck_has_a_successor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    good, bad = tmp_path / "good.xyz", tmp_path / "bad.xyz"
+    good, bad, long = (tmp_path / f"{name}.xyz" for name in ("good", "bad", "long"))
     good.write_text("0 0 0\n1 2 3\n")
+    long.write_text("1 2 3\n" * 200_000)  # far from read when the time is up
     bad.write_text("0 0 zero\n")
     checker = checking.Checker()
     try:
@@ -91,7 +92,7 @@ def test_a_checker_that_is_stuck_has_a_successor(
         with monkeypatch.context() as patch:
             patch.setattr(checking, "CHECK_SECONDS", 0.0)
             with pytest.raises(InputError, match=r"^mine: got a file that takes too much"):
-                checker.check(good, "mine")
+                checker.check(long, "mine")
         assert checker.check(good, "mine") == 2
     finally:
         checker.close()
