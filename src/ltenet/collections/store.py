@@ -14,6 +14,7 @@ from ltenet.collections.plan import TILE, Specimen
 from ltenet.collections.records import ShapeRecord
 from ltenet.configuration import to_dict
 from ltenet.errors import InputError, LTENetError
+from ltenet.geometry.rotations import rotation_degrees
 from ltenet.io import load
 from ltenet.io.formats.arrays import read_archive
 from ltenet.matching.config import MatchConfig
@@ -107,8 +108,7 @@ class Store:
         kind, turned = "", None
         if "kinds_0" in names:
             kind = KINDS[int(arrays["kinds_0"][0].argmax())]
-            cosine = (np.trace(arrays["rotations_0"][0]) - 1) / 2
-            turned = float(np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0))))
+            turned = rotation_degrees(arrays["rotations_0"][0])
         return ShapeRecord(
             specimen.name,
             file,

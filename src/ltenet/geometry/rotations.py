@@ -105,6 +105,12 @@ def compose(*rotations: ArrayLike) -> NDArray[np.float64]:
     return product
 
 
+def rotation_degrees(rotation: ArrayLike) -> float:
+    """Angle of a (3, 3) rotation, from 0 to 180 degrees."""
+    cosine = (np.trace(np.asarray(rotation)) - 1) / 2
+    return float(np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0))))
+
+
 def nearest_rotations(matrices: ArrayLike) -> NDArray[np.float64]:
     """Rotations (..., 3, 3) nearest to (..., 3, 3) matrices in the Frobenius norm.
 

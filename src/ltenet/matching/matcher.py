@@ -47,8 +47,9 @@ Progress = Callable[[str, float], None]
 PreparedShape = tuple[tuple[Prepared, ...], ...]
 ShapeLike = Shape | str | os.PathLike[str] | ArrayLike
 
-#: Weights that "auto" chooses among.
-CANDIDATES = ("human", "animal")
+#: Weights that "auto" chooses among; the last need no frame and tell how shapes lie.
+CANDIDATES = ("human", "animal", "any")
+ALIGNER = "any"
 #: Share of regions turned inside out above which a map reverses orientation.
 REVERSED = 0.5
 #: Probability below which a shape is not of the kind that weights know: it is not embedded yet.
@@ -75,6 +76,9 @@ class Matcher:
         if self.config.model == "auto":
             names = tuple(name for name in CANDIDATES if name in available_weights())
         self.networks = tuple(read_networks(name) for name in names)
+        oriented = any(one.orienter is not None for one in self.networks)
+        if ALIGNER not in names and oriented and ALIGNER in available_weights():
+            self.networks += (read_networks(ALIGNER)._replace(aligns_only=True),)
         for networks in self.networks:
             _tell_what_is_missing(networks, self.config)
         self.seconds: dict[str, float] = {}
@@ -178,7 +182,7 @@ class Matcher:
         )
         steps.one_more()
         for networks, orientations in zip(self.networks, found, strict=True):
-            if may_know(networks, orientations[0]):
+            if not networks.frameless and may_know(networks, orientations[0]):
                 _ = orientations[0].first_part  # here, so that the time counts as embedding
         steps.one_more()
         return found
@@ -280,7 +284,9 @@ def as_shape(shape: ShapeLike, name: str) -> Shape:
 
 def _tell_what_is_missing(networks: Networks, config: MatchConfig) -> None:
     """Warn about weights without the files that matching relies on."""
-    if networks.orienter is None and config.orient != "none":
+    if networks.aligns_only:
+        return
+    if networks.orienter is None and not networks.frameless and config.orient != "none":
         log.warning(
             "%s: these weights have no orientation network: both shapes must stand upright (y up) "
             "and face the same way",

@@ -25,12 +25,20 @@ class Networks(NamedTuple):
     orienter
         Finds the frame of a shape; None if the weights have none. Weights with the same networks
         share one object, so that each shape is looked at once.
+    aligns_only
+        Whether they only tell how one shape lies against the other, and match nothing.
     """
 
     name: str
     folder: Path
     model: LTENet
     orienter: Orienter | None
+    aligns_only: bool = False
+
+    @property
+    def frameless(self) -> bool:
+        """Whether the embedding is the same for every orientation of a shape."""
+        return self.model.config.encoder.inputs != "coordinates"
 
 
 @lru_cache(maxsize=4)

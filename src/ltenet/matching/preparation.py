@@ -24,7 +24,8 @@ from ltenet.shape import Shape, normalizing_matrix
 #: Points that go through the network together: as many as in training, because their spacing sets
 #: the receptive field. Larger samples are embedded in several such parts.
 PART = 1024
-#: Orientations of a shape that are tried at most, and the certainty below which one is not.
+#: Orientations of a shape that are tried at most, and the certainty below which a third one is not.
+#: The second is tried in any case: the energy of a map sees half turns that the networks miss.
 _ORIENTATIONS, _UNLIKELY = 3, 0.03
 
 
@@ -179,7 +180,7 @@ def prepare(
 
 def plausible(frames: list[Frame], orient: Orient) -> list[Frame]:
     """Keep the best frame and those that may be right instead, as rotations that are allowed."""
-    kept = [frame for frame in frames if frame.certainty >= _UNLIKELY] or frames[:1]
+    kept = [*frames[:2], *(frame for frame in frames[2:] if frame.certainty >= _UNLIKELY)]
     if orient == "yaw":
         kept = [frame._replace(rotation=yaw_only(frame.rotation)) for frame in kept]
     return kept[:_ORIENTATIONS]

@@ -51,6 +51,12 @@ class Sample:
         self.cleaned, self.model, self.rows, self.parts = cleaned, model, rows, parts
         self.shape = cleaned.shape
         self._neighbors: dict[int, Sequence[Any]] = {}
+        self._features: dict[int, Tensor] = {}
+
+    @property
+    def frameless(self) -> bool:
+        """Whether no rotation of the shape changes its embedding."""
+        return self.model.config.encoder.inputs != "coordinates"
 
     @property
     def complete(self) -> bool:
@@ -92,6 +98,13 @@ class Sample:
 
     def embed(self, number: int, rotation: FloatArray) -> Tensor:
         """(p, D) float32 embedding of a part of the shape rotated by (3, 3)."""
+        if not self.frameless:
+            return self._embed(number, rotation)
+        if number not in self._features:
+            self._features[number] = self._embed(number, rotation)
+        return self._features[number]
+
+    def _embed(self, number: int, rotation: FloatArray) -> Tensor:
         points = self.points[self.parts[number]] @ rotation.T  # (p, 3)
         if number not in self._neighbors:  # the same for every rotation
             self._neighbors[number] = self.model.graphs_of(points)

@@ -34,7 +34,8 @@ def refine_coherent(problem: Problem, options: Coherent) -> Proposal:
     """Bend both shapes onto each other and combine the maps."""
     pair, config = problem.pair, options.bending
     stiffnesses = STIFFNESSES if config is None else (config.stiffness,)
-    consensus = find_consensus(pair, config or CONFIG, stiffnesses, tell=problem.tell)
+    config = config or replace(CONFIG, aligned=options.aligned)
+    consensus = find_consensus(pair, config, stiffnesses, tell=problem.tell)
     if consensus is None:
         return keep(problem)
     exact = match_one_to_one(pair, consensus, options.one_to_one)  # (N,)

@@ -13,6 +13,7 @@ from ltenet import __version__
 from ltenet.correspondence import Correspondence
 from ltenet.errors import InputError
 from ltenet.geometry.arrays import FloatArray, IntArray
+from ltenet.geometry.rotations import rotation_degrees
 from ltenet.matching.summary import summarize
 from ltenet.metrics import TOLERANCES
 from ltenet.shape import Shape
@@ -113,7 +114,7 @@ def build_scene(
         arrays |= texture.arrays
     frame = color_frame(target.points)
     packed = pack(arrays)
-    turned = float(np.degrees(np.arccos(np.clip((np.trace(rotation) - 1) / 2, -1, 1))))
+    turned = rotation_degrees(rotation)
     description = {
         "format": 1,
         "made_by": f"ltenet {__version__}",

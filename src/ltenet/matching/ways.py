@@ -1,0 +1,169 @@
+"""The ways in which a pair may be matched: which weights, and both shapes in which orientation.
+
+Weights that read coordinates want both bodies in their frame. The orientation networks rank the
+frames of each shape; and how one shape lies against the other (see `alignment`, or known pairs)
+gives the frame of either shape from that of the other. Weights that need no frame want to know only
+the latter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from ltenet.geometry.arrays import FloatArray
+from ltenet.geometry.rotations import rotation_degrees
+from ltenet.matching.alignment import alignments
+from ltenet.matching.config import Orient
+from ltenet.matching.frame_networks import KINDS
+from ltenet.matching.networks import Networks
+from ltenet.matching.preparation import Prepared, yaw_only
+from ltenet.matching.steering import Steering
+from ltenet.refinement.pair import Pair
+
+#: Opinions below this, in nats, all count the same: the networks are never that sure.
+LEAST_PRIOR = -6.0
+#: The same for the certainty of one frame: sure and wrong occurs.
+_LEAST_CERTAINTY = 0.03
+#: Degrees by which one shape may be turned against the other before their frames disagree.
+DISAGREE = 20.0
+#: Relative rotations of the two shapes that are tried in both frames.
+_TURNS = 2
+
+
+class Way(NamedTuple):
+    """One way to match a pair.
+
+    Attributes
+    ----------
+    networks, source, target
+        Which weights, and both shapes in which orientation.
+    prior
+        Logarithm of how probable the orientation networks hold it, at most 0.
+    """
+
+    networks: Networks
+    source: Prepared
+    target: Prepared
+    prior: float
+
+
+def framed_ways(
+    networks: Sequence[Networks],
+    sources: Sequence[Sequence[Prepared]],
+    targets: Sequence[Sequence[Prepared]],
+    *,
+    orient: Orient,
+    steering: Steering | None,
+) -> list[Way]:
+    """List the ways with weights that need a frame, by what each shape shows by itself.
+
+    Known pairs that fix how the shapes lie against each other replace the frame of either shape.
+    """
+    found = []
+    for group in zip(networks, sources, targets, strict=True):
+        if group[0].frameless:
+            continue
+        for way in _steered(_orientations(*group), steering, orient):
+            if way.prior > LEAST_PRIOR or len(networks) == 1:
+                found.append(way)
+    return found
+
+
+def aligned_ways(
+    networks: Sequence[Networks],
+    sources: Sequence[Sequence[Prepared]],
+    targets: Sequence[Sequence[Prepared]],
+    *,
+    orient: Orient,
+    steering: Steering | None,
+) -> list[Way]:
+    """List the ways that follow from how the shapes lie against each other, by frameless features.
+
+    The best alignment is a way of the frameless weights themselves. Where it disagrees with the
+    frames of both bodies, each is also tried in the frame that the other one has.
+    """
+    groups = list(zip(networks, sources, targets, strict=True))
+    aligner = next((group for group in groups if group[0].frameless), None)
+    if aligner is None:
+        return []
+    turns = _turns(aligner[1][0], aligner[2][0], orient, steering)
+    found = []
+    if not aligner[0].aligns_only:
+        source, target = aligner[1][0], aligner[2][0]
+        found.append(Way(aligner[0], source.rotated(turns[0]), target, 0.0))
+    for one, our_frames, their_frames in groups:
+        if one.frameless or steering is not None:
+            continue
+        source, target = our_frames[0], their_frames[0]
+        for turn in turns:
+            between = target.rotation @ turn @ source.rotation.T  # (3, 3)
+            if rotation_degrees(between) > DISAGREE:
+                found += turned(Way(one, source, target, 0.0), between, orient)
+    return [way for way in found if way.prior > LEAST_PRIOR]
+
+
+def turned(way: Way, turn: FloatArray, orient: Orient) -> list[Way]:
+    """Turn either shape of a way: (3, 3) brings the source onto the target.
+
+    The frame of one shape is then that of the other, so one opinion counts for both.
+    """
+    turn = yaw_only(turn) if orient == "yaw" else turn
+    networks, source, target, _ = way
+    return [
+        Way(networks, source.rotated(turn), target, opinion(networks, target)),
+        Way(networks, source, target.rotated(turn.T), opinion(networks, source)),
+    ]
+
+
+def opinion(networks: Networks, prepared: Prepared) -> float:
+    """Logarithm of how probable a frame is, and that a shape is of the kind the weights know."""
+    frame = prepared.frame
+    if frame is None:
+        return 0.0
+    kind = frame.kinds[KINDS.index(networks.name)] if networks.name in KINDS else 1.0
+    certainty = max(frame.certainty, _LEAST_CERTAINTY)
+    return max(math.log(certainty * max(kind, 1e-9)), LEAST_PRIOR)
+
+
+def _orientations(
+    networks: Networks, source: Sequence[Prepared], target: Sequence[Prepared]
+) -> Iterator[Way]:
+    """Yield the frames in which a pair can be matched, with their priors."""
+    for number, one in enumerate(source):
+        for other in target[: 1 if number else None]:  # two unlikely frames at once are too much
+            prior = opinion(networks, one) + opinion(networks, other)
+            yield Way(networks, one, other, max(prior, LEAST_PRIOR))
+
+
+def _steered(ways: Iterable[Way], steering: Steering | None, orient: Orient) -> Iterator[Way]:
+    """Turn either shape of each way as the known pairs say, where they do."""
+    seen: set[int] = set()
+    for way in ways:
+        turn = None
+        if steering is not None and orient != "none":
+            turn = steering.turn(way.source, way.target)
+        if turn is None:
+            yield way
+            continue
+        both = turned(way, turn, orient)
+        for kept, one in zip((way.target, way.source), both, strict=True):
+            if id(kept) not in seen:
+                seen.add(id(kept))
+                yield one
+
+
+def _turns(
+    source: Prepared, target: Prepared, orient: Orient, steering: Steering | None
+) -> list[FloatArray]:
+    """(3, 3) rotations that may bring the source onto the target, the best first."""
+    if orient == "none":
+        return [source.rotation @ source.rotation.T]
+    known = None if steering is None else steering.turn(source, target)
+    if known is not None:
+        found = [known]
+    else:
+        pair = Pair(source.first_part, target.first_part)
+        found = [one.rotation for one in alignments(pair, _TURNS)]
+    return [yaw_only(turn) for turn in found] if orient == "yaw" else found
