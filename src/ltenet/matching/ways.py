@@ -28,6 +28,8 @@ LEAST_PRIOR = -6.0
 _LEAST_CERTAINTY = 0.03
 #: Degrees by which one shape may be turned against the other before their frames disagree.
 DISAGREE = 20.0
+#: Degrees up to which an opinion on a frame holds for orientations beside it.
+_NEAR = 45.0
 #: Relative rotations of the two shapes that are tried in both frames.
 _TURNS = 2
 
@@ -96,12 +98,16 @@ def aligned_ways(
     for one, our_frames, their_frames in groups:
         if one.frameless or steering is not None:
             continue
-        source, target = our_frames[0], their_frames[0]
+        way = Way(one, our_frames[0], their_frames[0], 0.0)
         for turn in turns:
-            between = target.rotation @ turn @ source.rotation.T  # (3, 3)
-            if rotation_degrees(between) > DISAGREE:
-                found += turned(Way(one, source, target, 0.0), between, orient)
-    return [way for way in found if way.prior > LEAST_PRIOR]
+            between = way.target.rotation @ turn @ way.source.rotation.T  # (3, 3)
+            if rotation_degrees(between) < DISAGREE:
+                continue
+            for _, source, target, _ in turned(way, between, orient):
+                prior = _opinion_near(one, source, our_frames)
+                prior += _opinion_near(one, target, their_frames)
+                found.append(Way(one, source, target, max(prior, LEAST_PRIOR)))
+    return found
 
 
 def turned(way: Way, turn: FloatArray, orient: Orient) -> list[Way]:
@@ -125,6 +131,15 @@ def opinion(networks: Networks, prepared: Prepared) -> float:
     kind = frame.kinds[KINDS.index(networks.name)] if networks.name in KINDS else 1.0
     certainty = max(frame.certainty, _LEAST_CERTAINTY)
     return max(math.log(certainty * max(kind, 1e-9)), LEAST_PRIOR)
+
+
+def _opinion_near(networks: Networks, turned: Prepared, frames: Sequence[Prepared]) -> float:
+    """Opinion on an orientation that a shape was turned to: that on the frame next to it."""
+    apart = [rotation_degrees(turned.rotation @ one.rotation.T) for one in frames]
+    nearest = frames[apart.index(min(apart))]
+    if min(apart) > _NEAR and nearest.frame is not None:
+        nearest = Prepared(nearest.sample, nearest.matrix, nearest.frame._replace(certainty=0.0))
+    return opinion(networks, nearest)
 
 
 def _orientations(
