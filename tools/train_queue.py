@@ -53,6 +53,9 @@ class Run:
         Settings of `ltenet train` to begin with; None if `command` makes the run.
     settings
         Changes to them, as ``key=value``.
+    start
+        Weights to begin with; random ones if None. Those that ship carry the learning of runs whose
+        machine was lost.
     command
         Words after `python -m` of a command that resumes by itself; "{folder}" is the run's.
     weights
@@ -62,6 +65,7 @@ class Run:
     name: str
     preset: str | None = None
     settings: tuple[str, ...] = ()
+    start: str | None = None
     command: tuple[str, ...] = ()
     weights: str = "best"
 
@@ -69,7 +73,8 @@ class Run:
         """Return what the run depends on; with another recipe a finished run goes on."""
         if self.preset is None:
             return {"command": list(self.command)}
-        return {"preset": self.preset, "settings": list(self.settings)}
+        recipe: dict[str, object] = {"preset": self.preset, "settings": list(self.settings)}
+        return recipe if self.start is None else {**recipe, "start": self.start}
 
 
 def _steps(steps: int, *, warmup: int) -> tuple[str, ...]:
@@ -93,7 +98,7 @@ OUTLOOK = tuple(
 MAIN, ABLATIONS = PAPER[:4], tuple(run for run in PAPER[4:] if run not in OUTLOOK)
 
 #: Weights for shapes of any class.
-ANY = Run("any", "any", _steps(8000, warmup=200))
+ANY = Run("any", "any", (*_steps(4000, warmup=100), "precision=bf16"))
 #: Other learned systems, equal minutes each: their steps differ too much in cost to be counted.
 OTHERS: tuple[Run, ...] = tuple(
     Run(recipe.run_name(seed), recipe.preset, recipe.settings(seed))
@@ -101,14 +106,20 @@ OTHERS: tuple[Run, ...] = tuple(
     for seed in recipe.seeds
 )
 
+#: Weights that are good already take smaller steps.
+_ONWARD = ("optim.lr=5e-4", "precision=bf16")
+
 QUEUE: tuple[Run, ...] = (
     Run(
         "orientation",
-        command=("tools.train_orientation", "{folder}", "--steps", "3000"),
+        command=(
+            *("tools.train_orientation", "{folder}", "--steps", "3000"),
+            *("--start", str(ROOT / "src" / "ltenet" / "weights" / "human")),
+        ),
         weights="orientation.safetensors",
     ),
-    Run("human", "human", _steps(6000, warmup=150)),
-    Run("animal", "animal", _steps(6000, warmup=150)),
+    Run("human", "human", (*_steps(6000, warmup=150), *_ONWARD), start="human"),
+    Run("animal", "animal", (*_steps(6000, warmup=150), *_ONWARD), start="animal"),
     *MAIN,
     *ABLATIONS,
     Run(
@@ -164,7 +175,8 @@ def command_of(run: Run, runs: Path, *, threads: int, checkpoint_minutes: float)
         return [*python, "ltenet", "train", "--resume", str(folder), *changes]
     # Whatever was begun without a first checkpoint begins again.
     force = ["--force"] if (folder / "config.toml").is_file() else []
-    words = [run.preset, "--name", run.name, "--runs", str(runs), *force, *changes]
+    start = [] if run.start is None else ["--start", run.start]
+    words = [run.preset, "--name", run.name, "--runs", str(runs), *start, *force, *changes]
     return [*python, "ltenet", "train", *words]
 
 

@@ -16,6 +16,7 @@ from ltenet.cli.command import Command, OptionalPath, Result
 from ltenet.cli.output import say, table
 
 if TYPE_CHECKING:
+    from ltenet.method.model import LTENet
     from ltenet.training.config import TrainingConfig
     from ltenet.training.trainee import Trainee
 
@@ -32,6 +33,7 @@ class Train(Command):
       ltenet train tiny
       ltenet train human --minutes 60 --name mine
       ltenet train --resume mine
+      ltenet train human --start human --minutes 60 --name longer
       ltenet train paper --data SURREAL --set pairs.pool=230000
     """
 
@@ -42,6 +44,9 @@ class Train(Command):
     data: OptionalPath = None
     """Train on this set (SURREAL, SMAL, FAUST, ..., a folder of meshes) instead of generated
     shapes; --set pairs.what=NAME says which one where the folder's name does not."""
+    start: str | None = None
+    """Begin with these weights, a name or folder, instead of random ones; their network and
+    normalisation replace those of the settings."""
     resume: str | None = None
     """Go on with this run, given by its name or folder."""
     name: str | None = None
@@ -89,6 +94,11 @@ class Train(Command):
                 )
             schedule = config.schedule.scaled_to_minutes(self.minutes)
             config = dataclasses.replace(config, schedule=schedule)
+        initial = self._initial(config)
+        if initial is not None:
+            own = initial.config
+            pairs = dataclasses.replace(config.pairs, radius=own.radius, center=own.center)
+            config = dataclasses.replace(config, model=own, pairs=pairs)
         system = _system(config)
         if self.resume is not None:
             rewrite_config(run, config)
@@ -101,6 +111,7 @@ class Train(Command):
                 resume=self.resume is not None,
                 devices=self.devices,
                 accelerator=self.accelerator,
+                initial=initial,
                 system=system,
             )
         except KeyboardInterrupt:
@@ -118,6 +129,20 @@ class Train(Command):
             "selected_by": config.validation.select,
         }
         return Result(figures, table(list(figures.items())))
+
+    def _initial(self, config: TrainingConfig) -> LTENet | None:
+        """Return the weights to begin with."""
+        if self.start is None:
+            return None
+        from ltenet.errors import UsageError
+        from ltenet.method.model import LTENet
+
+        if self.resume is not None or config.system != "ltenet":
+            what = "--resume" if self.resume is not None else f"the system {config.system}"
+            raise UsageError(
+                f"got --start and {what}, expected a new run of ltenet; try leaving --start out"
+            )
+        return LTENet.from_pretrained(self.start)
 
     def _from_set(self) -> list[str]:
         """Return the settings of pairs from a set on disk."""
