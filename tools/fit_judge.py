@@ -24,10 +24,9 @@ from sklearn.linear_model import LogisticRegression
 from ltenet.data.augmentation import Augmentation
 from ltenet.data.training_pairs import PairConfig, TrainingPairs
 from ltenet.geometry.arrays import FloatArray
-from ltenet.matching.candidates import LEAST_PRIOR
-from ltenet.matching.frame_networks import KINDS
 from ltenet.matching.networks import Networks, read_networks
 from ltenet.matching.preparation import Prepared, prepare
+from ltenet.matching.ways import LEAST_PRIOR
 from ltenet.refinement.methods import refine_pair
 from ltenet.refinement.options import Coherent
 from ltenet.refinement.pair import Pair
@@ -121,7 +120,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     rows = []
-    for what in KINDS:
+    for what in ("human", "animal"):
         for index in range(options.pairs):
             rows += differences(outcomes(read_networks(what), what, index))
             print(f"\r{what} {index + 1} of {options.pairs}", end="", file=sys.stderr, flush=True)

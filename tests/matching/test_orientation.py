@@ -76,7 +76,9 @@ def knowing_critic(truth):
         traces = errors.diagonal(dim1=1, dim2=2).sum(dim=1)
         goal = torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]).double()
         return Verdict(
-            3 * traces, goal @ errors.transpose(1, 2), torch.tensor([[4.0, 0.0]] * len(rotations))
+            3 * traces,
+            goal @ errors.transpose(1, 2),
+            torch.tensor([[4.0, 0.0, 0.0]] * len(rotations)),
         )
 
     return judge
@@ -146,7 +148,7 @@ def test_the_networks_are_written_and_read(tmp_path):
 def test_files_without_a_critic_still_load(tmp_path, person):
     """Before there was a critic, a file held the finder's tensors under their bare names."""
     torch.manual_seed(2)
-    old = Orienter(critic=False)
+    old = Orienter(kinds=0)
     state = {name.removeprefix("finder."): value for name, value in old.state_dict().items()}
     save_file(state, tmp_path / FILE)
     network = Orienter.from_pretrained(tmp_path)
@@ -155,3 +157,14 @@ def test_files_without_a_critic_still_load(tmp_path, person):
     assert degrees(first.rotation @ second.rotation.T) == pytest.approx(180, abs=0.1)
     assert first.kinds == second.kinds
     assert set(load_file(tmp_path / FILE)) == set(state)
+
+
+def test_critics_of_two_kinds_leave_room_for_others(tmp_path, person):
+    torch.manual_seed(3)
+    Orienter(kinds=2).save_pretrained(tmp_path)
+    network = Orienter.from_pretrained(tmp_path)
+    assert network.critic.kinds == 2
+    kinds = network.frame(person).kinds
+    assert len(kinds) == len(KINDS)
+    assert kinds[KINDS.index("any")] == pytest.approx(0.1)
+    assert sum(kinds) == pytest.approx(1.0)

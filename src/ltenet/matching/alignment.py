@@ -25,6 +25,7 @@ from ltenet.geometry.arrays import FloatArray
 from ltenet.geometry.rotations import rotation_degrees
 from ltenet.refinement.options import BendingConfig
 from ltenet.refinement.pair import Pair
+from ltenet.refinement.point_sets import squared_distances
 
 #: Points of each shape that the search works with.
 _POINTS = 192
@@ -71,6 +72,15 @@ def alignments(pair: Pair, count: int) -> list[Alignment]:
         if len(kept) == count:
             break
     return kept
+
+
+@torch.no_grad()
+def partners(pair: Pair) -> Tensor:
+    """(N,) target points of shapes that lie as they should, by features and positions."""
+    scores = pair.relative_matrix() / BendingConfig().temperature  # (N, M)
+    squares = squared_distances(pair.source.points, pair.target.points)  # (N, M)
+    found: Tensor = (scores.clamp_min(-_CAP) - squares / (2 * _SIGMAS[-1] ** 2)).argmax(dim=1)
+    return found
 
 
 def _improved(

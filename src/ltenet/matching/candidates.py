@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from ltenet.geometry.rotations import kabsch, rotation_degrees
+from ltenet.matching.alignment import partners
 from ltenet.matching.config import Orient
 from ltenet.matching.networks import Networks
 from ltenet.matching.preparation import Prepared, yaw_only
@@ -33,7 +34,7 @@ from ltenet.refinement.threads import side_by_side
 #: Energy that one nat of the orientation networks' opinion is worth, and the difference in cost at
 #: which one way is e times as probable as another: fitted to generated pairs in right and wrong
 #: frames by `python -m tools.fit_judge --pairs 16`.
-PRIOR, TEMPERATURE = 0.01, 0.03
+PRIOR, TEMPERATURE = 0.02, 0.04
 #: Ways whose first look costs at most this much more than the best are refined too.
 CLOSE = 0.1
 #: Cost of the best first look, and lead over the next one, with which frames are beyond doubt.
@@ -57,16 +58,21 @@ class Look(NamedTuple):
         Which one.
     partners
         (n,) target points of the first part of the source, by nearest features.
-    cost
-        Energy of that map, and more for being improbable or for missing known pairs.
+    energy
+        Of that map.
     missed
         What it costs for missing known pairs.
     """
 
     way: Way
     partners: Tensor
-    cost: float
+    energy: float
     missed: float = 0.0
+
+    @property
+    def cost(self) -> float:
+        """The energy, and more for being improbable or for missing known pairs."""
+        return self.energy - PRIOR * self.way.prior + self.missed
 
 
 class Candidate(NamedTuple):
@@ -81,7 +87,8 @@ class Candidate(NamedTuple):
     refined
         The map.
     cost
-        Its energy, and more for being improbable.
+        Mean energy of the first look and of the map, and more for being improbable: refinement
+        makes wrong maps smooth, and how badly features fit shows in the first look.
     probability
         That this way is right and none of the others.
     """
@@ -172,10 +179,9 @@ def _first_look(way: Way, steering: Steering | None) -> Look:
     else:
         pair = steering.first_look(way.source, way.target)
         missed = MISSED * steering.missed(way.source, way.target, pair)
-    nearest = pair.best.indices  # (n,)
+    nearest = partners(pair) if way.networks.frameless else pair.best.indices  # (n,)
     columns = torch.from_numpy(way.target.sample.parts[0])  # (m,)
-    cost = map_scores(pair, nearest).energy - PRIOR * way.prior + missed
-    return Look(way, columns[nearest], cost, missed)
+    return Look(way, columns[nearest], map_scores(pair, nearest).energy, missed)
 
 
 def _in_doubt(looks: Sequence[Look]) -> bool:
@@ -204,7 +210,7 @@ def _share_of(tell: Tell, number: int, shares: list[float]) -> Tell:
 
 def _refined(look: Look, method: Method, tell: Tell, steering: Steering | None) -> Candidate:
     """Match all embedded points."""
-    networks, source, target, prior = look.way
+    networks, source, target, _ = look.way
     if steering is None:
         pair = Pair(source.embedded, target.embedded)
     else:
@@ -217,7 +223,7 @@ def _refined(look: Look, method: Method, tell: Tell, steering: Steering | None) 
         "ot": Transport(one_to_one=one_to_one),
     }
     refined = refine_pair(pair, chosen.get(method, method), tell=tell)
-    cost = refined.energy - PRIOR * prior + look.missed
+    cost = look.cost + 0.5 * (refined.energy - look.energy)
     return Candidate(networks, source, target, pair, refined, cost)
 
 

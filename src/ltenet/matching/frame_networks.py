@@ -24,8 +24,9 @@ from ltenet.method.edgeconv import EdgeConv
 from ltenet.method.graph import NeighborGraph, neighbor_graphs
 from ltenet.method.invariants import SCALES, invariants
 
-#: What the critic tells apart.
-KINDS = ("human", "animal")
+#: What the critic tells apart, by the weights that know it; the last are neither people nor animals
+#: and have no frame.
+KINDS = ("human", "animal", "any")
 #: Points that the networks see.
 POINTS = 1024
 _WIDTHS, _DILATIONS, _NEIGHBORS = (64, 96, 128), (1, 4, 12), 16
@@ -103,7 +104,7 @@ class Verdict(NamedTuple):
     directions
         (B, 2, 3) where up and front really are, in the proposed frame.
     kinds
-        (B, len(KINDS)) logits.
+        (B, kinds) logits.
     """
 
     right: Tensor
@@ -112,16 +113,20 @@ class Verdict(NamedTuple):
 
 
 class Critic(nn.Module):
-    """Judges frames: (B, N, 3) points in the proposed frame, with their details -> `Verdict`."""
+    """Judges frames: (B, N, 3) points in the proposed frame, with their details -> `Verdict`.
 
-    def __init__(self) -> None:
+    `kinds` is how many of `KINDS` it tells apart: two in files of older versions.
+    """
+
+    def __init__(self, *, kinds: int = len(KINDS)) -> None:
         super().__init__()
+        self.kinds = kinds
         self.detail = nn.Linear(_CHANNELS // 2, _DETAIL)
         self.layers = _edge_layers((3 + _DETAIL, *_CRITIC_WIDTHS[:-1]), _CRITIC_WIDTHS)
         self.local = nn.Linear(sum(_CRITIC_WIDTHS), _CRITIC_CHANNELS)
         # Weighted sums of the points, as the finder's directions are: they turn with the shape.
         self.hidden = nn.Linear(2 * _CRITIC_CHANNELS + 3 * _DETAIL, _CHANNELS)
-        self.verdict = nn.Linear(_CHANNELS, 1 + 6 + len(KINDS))
+        self.verdict = nn.Linear(_CHANNELS, 1 + 6 + kinds)
 
     def forward(self, points: Tensor, details: Tensor, graphs: list[NeighborGraph]) -> Verdict:
         """Judge; `details` and `graphs` are those of a `Proposal` of the same B shapes."""
@@ -136,7 +141,7 @@ class Critic(nn.Module):
             [_pooled(local), sums.flatten(1) / (0.3 * count)], dim=1
         )  # (B, 2 C + 3 c)
         hidden = F.leaky_relu(self.hidden(whole), _SLOPE)  # (B, C)
-        right, directions, kinds = self.verdict(hidden).split([1, 6, len(KINDS)], dim=1)
+        right, directions, kinds = self.verdict(hidden).split([1, 6, self.kinds], dim=1)
         return Verdict(right[:, 0], directions.view(batch, 2, 3), kinds)
 
 

@@ -50,6 +50,10 @@ _CLEAR = 3.0
 #: Divisor of the critic's logits: networks are too sure of themselves, and a right frame that they
 #: hold to be impossible is never tried. On held-back bodies, the likelihood is best from 1.5 to 2.
 _TEMPERATURE = 2.0
+#: Outputs of the critic besides the kinds: whether a frame is right, and two directions.
+_NOT_KINDS = 7
+#: Probability of other kinds of shapes, where networks of older versions were not asked.
+_OTHERS = 0.1
 #: Half turns about left, up and front, and none.
 _TURNS = np.stack([np.diag(d) for d in ([1.0, 1, 1], [-1, 1, -1], [1, -1, -1], [-1, -1, 1])])
 
@@ -74,13 +78,19 @@ class Frame(NamedTuple):
 
 
 class Orienter(nn.Module):
-    """Finder and critic together; the critic is None in files written before there was one."""
+    """Finder and critic together.
 
-    def __init__(self, *, critic: bool = True) -> None:
+    Parameters
+    ----------
+    kinds
+        How many of `KINDS` the critic tells apart; 0 for files written before there was a critic.
+    """
+
+    def __init__(self, *, kinds: int = len(KINDS)) -> None:
         super().__init__()
-        self.points, scales = (POINTS, SCALES) if critic else (_OLD_POINTS, _OLD_SCALES)
+        self.points, scales = (POINTS, SCALES) if kinds else (_OLD_POINTS, _OLD_SCALES)
         self.finder = Finder(scales=scales)
-        self.critic = Critic() if critic else None
+        self.critic = Critic(kinds=kinds) if kinds else None
 
     def frame(self, points: NDArray[np.floating]) -> Frame:
         """Find the frame of a shape, given by at least four (N, 3) points."""
@@ -114,7 +124,7 @@ class Orienter(nn.Module):
             tried = torch.cat([turns[2:], _corrected(verdict, rotations)])
             verdict = _joined(verdict, self._judge(seen, proposal, tried))
             rotations = torch.cat([rotations, tried])
-        kinds = verdict.kinds.softmax(dim=1)  # (T, kinds)
+        kinds = _shares(verdict.kinds)  # (T, len(KINDS))
         rotations = _settled(verdict, rotations)
         return _ranked(rotations.numpy(), verdict.right.double().numpy(), kinds.double().numpy())
 
@@ -141,7 +151,8 @@ class Orienter(nn.Module):
         try:
             with safe_open(path, "pt") as file:
                 state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            network = cls(critic=any(name.startswith("critic.") for name in state))
+            judged = state.get("critic.verdict.bias")
+            network = cls(kinds=0 if judged is None else len(judged) - _NOT_KINDS)
             network.load_state_dict(_named(state, network.state_dict()))
         except (SafetensorError, OSError, RuntimeError, KeyError) as error:
             raise InputError(
@@ -178,6 +189,16 @@ def _settled(verdict: Verdict, rotations: Tensor) -> Tensor:
     traces = torch.einsum("tij,tij->t", corrected, rotations)  # (T,)
     small = traces > 1 + 2 * math.cos(math.radians(_SMALL))  # (T,)
     return torch.where(small[:, None, None], corrected, rotations)
+
+
+def _shares(logits: Tensor) -> Tensor:
+    """(T, len(KINDS)) probabilities of the kinds from (T, kinds) logits."""
+    shares = logits.softmax(dim=1)
+    missing = len(KINDS) - shares.shape[1]
+    if not missing:
+        return shares
+    others = torch.full_like(shares[:, :missing], _OTHERS / missing)  # (T, missing)
+    return torch.cat([(1 - _OTHERS) * shares, others], dim=1)
 
 
 def _clear(logits: Tensor) -> bool:

@@ -94,7 +94,9 @@ def aligned_ways(
     found = []
     if not aligner[0].aligns_only:
         source, target = aligner[1][0], aligner[2][0]
-        found.append(Way(aligner[0], source.rotated(turns[0]), target, 0.0))
+        seen = next((group[1:] for group in groups if not group[0].frameless), ())
+        prior = sum(_of_kind(aligner[0], frames[0]) for frames in seen)
+        found.append(Way(aligner[0], source.rotated(turns[0]), target, max(prior, LEAST_PRIOR)))
     for one, our_frames, their_frames in groups:
         if one.frameless or steering is not None:
             continue
@@ -125,12 +127,17 @@ def turned(way: Way, turn: FloatArray, orient: Orient) -> list[Way]:
 
 def opinion(networks: Networks, prepared: Prepared) -> float:
     """Logarithm of how probable a frame is, and that a shape is of the kind the weights know."""
-    frame = prepared.frame
-    if frame is None:
+    if prepared.frame is None:
         return 0.0
-    kind = frame.kinds[KINDS.index(networks.name)] if networks.name in KINDS else 1.0
-    certainty = max(frame.certainty, _LEAST_CERTAINTY)
-    return max(math.log(certainty * max(kind, 1e-9)), LEAST_PRIOR)
+    certainty = math.log(max(prepared.frame.certainty, _LEAST_CERTAINTY))
+    return max(certainty + _of_kind(networks, prepared), LEAST_PRIOR)
+
+
+def _of_kind(networks: Networks, prepared: Prepared) -> float:
+    """Logarithm of how probable it is that a shape is of the kind the weights know."""
+    if prepared.frame is None or networks.name not in KINDS:
+        return 0.0
+    return math.log(max(prepared.frame.kinds[KINDS.index(networks.name)], 1e-9))
 
 
 def _opinion_near(networks: Networks, turned: Prepared, frames: Sequence[Prepared]) -> float:
