@@ -27,6 +27,7 @@ from ltenet.geometry.arrays import FloatArray
 from ltenet.matching.networks import Networks, read_networks
 from ltenet.matching.preparation import Prepared, prepare
 from ltenet.matching.ways import LEAST_PRIOR
+from ltenet.refinement.judge import map_scores
 from ltenet.refinement.methods import refine_pair
 from ltenet.refinement.options import Coherent
 from ltenet.refinement.pair import Pair
@@ -39,7 +40,10 @@ RIGHT, WRONG = 0.08, 0.15
 
 
 class Outcome(NamedTuple):
-    """One way to match a pair: its energy, the opinion on its frames, and its mean error."""
+    """One way to match a pair: its energy, the opinion on its frames, and its mean error.
+
+    The energy is the mean of that of the first look and that of the refined map.
+    """
 
     energy: float
     opinion: float
@@ -76,11 +80,13 @@ def outcomes(networks: Networks, what: str, index: int) -> list[Outcome]:
     found = []
     for one, theirs in ((0, 0), (1, 0), (0, 1)):
         (ours, ours_opinion), (other, other_opinion) = sides[0][one], sides[1][theirs]
-        refined = refine_pair(Pair(ours.embedded, other.embedded), Coherent(one_to_one=False))
+        both = Pair(ours.embedded, other.embedded)
+        refined = refine_pair(both, Coherent(one_to_one=False))
+        energy = 0.5 * (map_scores(both, both.best.indices).energy + refined.energy)
         truth = pair.source_truth @ other.matrix[:3, :3].T + other.matrix[:3, 3]  # (N, 3)
         error = np.linalg.norm(refined.positions.numpy() - truth, axis=1).mean()
         opinion = max(ours_opinion + other_opinion, LEAST_PRIOR)
-        found.append(Outcome(refined.energy, opinion, float(error)))
+        found.append(Outcome(energy, opinion, float(error)))
     return found
 
 

@@ -34,7 +34,7 @@ from ltenet.refinement.threads import side_by_side
 #: Energy that one nat of the orientation networks' opinion is worth, and the difference in cost at
 #: which one way is e times as probable as another: fitted to generated pairs in right and wrong
 #: frames by `python -m tools.fit_judge --pairs 16`.
-PRIOR, TEMPERATURE = 0.02, 0.04
+PRIOR, TEMPERATURE = 0.03, 0.04
 #: Ways whose first look costs at most this much more than the best are refined too.
 CLOSE = 0.1
 #: Cost of the best first look, and lead over the next one, with which frames are beyond doubt.
@@ -89,6 +89,8 @@ class Candidate(NamedTuple):
     cost
         Mean energy of the first look and of the map, and more for being improbable: refinement
         makes wrong maps smooth, and how badly features fit shows in the first look.
+    look
+        Energy of the first look.
     probability
         That this way is right and none of the others.
     """
@@ -99,6 +101,7 @@ class Candidate(NamedTuple):
     pair: Pair
     refined: RefinedMap
     cost: float
+    look: float
     probability: float = 1.0
 
 
@@ -224,7 +227,7 @@ def _refined(look: Look, method: Method, tell: Tell, steering: Steering | None) 
     }
     refined = refine_pair(pair, chosen.get(method, method), tell=tell)
     cost = look.cost + 0.5 * (refined.energy - look.energy)
-    return Candidate(networks, source, target, pair, refined, cost)
+    return Candidate(networks, source, target, pair, refined, cost, look.energy)
 
 
 def _agreeing(look: Look, orient: Orient, steering: Steering | None) -> list[Look]:
