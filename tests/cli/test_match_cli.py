@@ -85,7 +85,7 @@ def test_the_first_line_is_what_the_map_is_worth(call: Call, tmp_path: Path) -> 
     run = call("-o", "map.npz", "--report", "map.html")
     assert run.code == 0, run.err
     assert run.out.splitlines()[0] == (
-        "likely right, mean probability 0.90, weights human, matched 80.0%, coverage 40.0%; "
+        "reliable, mean probability 0.90, weights human, matched 80.0%, coverage 40.0%; "
         "the map reverses orientation; 3 outliers of the source left out"
     )
     told = json.loads(call("--json", "-o", "map.txt").out)
@@ -115,7 +115,7 @@ def test_a_map_that_is_not_saved_says_so(call: Call) -> None:
     run = call()
     assert run.code == 0
     assert "nothing was saved: add -o map.npz" in run.err
-    assert "likely right" in run.out
+    assert "reliable" in run.out
 
 
 @pytest.mark.parametrize(

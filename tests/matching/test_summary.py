@@ -21,12 +21,14 @@ def a_map(probability: float | None, unmatched: int = 0, **details: Any) -> Corr
 @pytest.mark.parametrize(
     ("correspondence", "verdict"),
     [
-        (a_map(0.9), "likely right"),
-        (a_map(0.9, unmatched=6), "check it"),
-        (a_map(0.6), "check it"),
-        (a_map(0.3), "doubtful"),
+        (a_map(0.9), "reliable"),
+        (a_map(0.3, pair_probability=0.95), "reliable"),
+        (a_map(0.9, pair_probability=0.1), "unrelated"),
+        (a_map(0.9, unmatched=6), "check"),
+        (a_map(0.6), "check"),
+        (a_map(0.2), "unrelated"),
         (a_map(None), "not rated"),
-        (a_map(0.9, unmatched=10), "doubtful"),
+        (a_map(0.9, unmatched=10), "unrelated"),
     ],
 )
 def test_verdicts(correspondence: Correspondence, verdict: str) -> None:
@@ -39,9 +41,16 @@ def test_figures_are_of_the_matched_points() -> None:
     assert (summary.matched, summary.coverage, summary.model) == (0.8, 0.4, "human")
     assert summary.doubts == ()
     assert summary.headline == (
-        "likely right, mean probability 0.90, weights human, matched 80.0%, coverage 40.0%; "
+        "reliable, mean probability 0.90, weights human, matched 80.0%, coverage 40.0%; "
         "no doubts"
     )
+
+
+def test_the_probability_of_the_whole_map_stands_beside_the_verdict() -> None:
+    summary = summarize(a_map(0.6, pair_probability=0.12))
+    assert summary.probability == 0.12
+    assert summary.headline.startswith("unrelated (0.12), mean probability 0.60")
+    assert "the shapes may be unrelated" in summary.doubts[0]
 
 
 def test_doubts() -> None:

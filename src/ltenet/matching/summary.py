@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ltenet.correspondence import Correspondence
 
-#: Least mean probability of a map that is likely right, and of one that is worth a look.
-LIKELY, USABLE = 0.8, 0.5
-LIKELY_RIGHT = "likely right"
+Verdict = Literal["reliable", "check", "unrelated", "not rated"]
+
+#: Probability from which a map is reliable as a whole, and below which the shapes may have nothing
+#: to do with each other.
+RELIABLE, RELATED = 0.8, 0.3
 #: Certainty of the orientation network below which the direction of a shape is in doubt.
 CERTAIN = 0.6
 #: Probability of the chosen orientations below which front and back may be exchanged.
@@ -24,7 +26,10 @@ class MapSummary(NamedTuple):
     Attributes
     ----------
     verdict
-        "likely right", "check it" or "doubtful"; "not rated" for maps without probabilities.
+        "reliable", "check" or "unrelated", by `probability` or, where a map has none, by
+        `mean_probability`; "not rated" for maps with neither.
+    probability
+        That the map is right as a whole, its mean error below 5 % of the diameter; or None.
     mean_probability
         Mean over the matched points of the probability that the partner is right, or None.
     model
@@ -39,7 +44,8 @@ class MapSummary(NamedTuple):
         What else is odd about the shapes: outliers, meshes turned inside out.
     """
 
-    verdict: str
+    verdict: Verdict
+    probability: float | None
     mean_probability: float | None
     model: str | None
     matched: float
@@ -50,7 +56,8 @@ class MapSummary(NamedTuple):
     @property
     def headline(self) -> str:
         """All of it on one line."""
-        parts = [self.verdict]
+        whole = "" if self.probability is None else f" ({self.probability:.2f})"
+        parts = [f"{self.verdict}{whole}"]
         if self.mean_probability is not None:
             parts.append(f"mean probability {self.mean_probability:.2f}")
         if self.model is not None:
@@ -74,11 +81,15 @@ def summarize(correspondence: Correspondence) -> MapSummary:
     direction = details.get("direction_probability")
     if isinstance(direction, int | float) and direction < DECIDED:
         doubts.append("front and back may be exchanged")
-    verdict = _verdict(probability, share)
+    whole = details.get("pair_probability")
+    whole = float(whole) if isinstance(whole, int | float) else None
+    verdict = _verdict(probability if whole is None else whole, share)
+    if verdict == "unrelated":
+        doubts.append("the shapes may be unrelated, or the map wrong as a whole")
     for side in ("source", "target"):
         certainty = details.get(f"{side}_certainty")
         unsure = isinstance(certainty, int | float) and certainty < CERTAIN
-        if unsure and verdict != LIKELY_RIGHT:  # a plausible map settles the direction
+        if unsure and verdict != "reliable":  # a plausible map settles the direction
             doubts.append(f"the direction of the {side} is uncertain")
     if details.get("calibrated") is False:
         doubts.append("probabilities are a guess, as the weights are not calibrated")
@@ -87,6 +98,7 @@ def summarize(correspondence: Correspondence) -> MapSummary:
     model = details.get("model")
     return MapSummary(
         verdict=verdict,
+        probability=whole,
         mean_probability=probability,
         model=None if model is None else str(model),
         matched=share,
@@ -108,9 +120,9 @@ def _notes(details: Mapping[str, Any]) -> Iterator[str]:
                     yield words.format(side=side, count=count)
 
 
-def _verdict(probability: float | None, matched: float) -> str:
+def _verdict(probability: float | None, matched: float) -> Verdict:
     if probability is None:
-        return "not rated" if matched > 0 else "doubtful"
-    if probability >= LIKELY and matched >= FEW:
-        return LIKELY_RIGHT
-    return "check it" if probability >= USABLE else "doubtful"
+        return "not rated" if matched > 0 else "unrelated"
+    if probability >= RELIABLE and matched >= FEW:
+        return "reliable"
+    return "check" if probability >= RELATED else "unrelated"

@@ -170,6 +170,7 @@ def _figures(
     summary = summarize(correspondence)
     rows: list[tuple[str, float | str | None, str]] = [
         ("verdict", summary.verdict, "text"),
+        ("right as a whole", summary.probability, "share"),
         ("mean probability", summary.mean_probability, "share"),
         ("weights", summary.model, "text"),
         ("matched", summary.matched, "share"),
