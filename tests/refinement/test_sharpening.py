@@ -40,7 +40,7 @@ def off_the_truth(points: Tensor, size: float, seed: int) -> Tensor:
 
 
 def test_a_turned_copy_is_found_by_its_eigenfunctions() -> None:
-    shape = person(0, vertices=900)
+    shape = person(0, vertices=1300)
     turned = Shape(shape.points @ Rotation.random(random_state=1).as_matrix().T, shape.faces)
     pair = Pair(embedded(shape), embedded(turned))
     places = off_the_truth(pair.target.points, 0.03, 5)
@@ -52,12 +52,12 @@ def test_a_turned_copy_is_found_by_its_eigenfunctions() -> None:
 
 
 def test_places_that_are_certain_stay() -> None:
-    shape = person(0, vertices=900)
-    pair = Pair(embedded(shape), embedded(person(2, vertices=900)))
+    shape = person(0, vertices=1300)
+    pair = Pair(embedded(shape), embedded(person(2, vertices=1300)))
     generator = torch.Generator().manual_seed(0)
-    corners = pair.target.points[torch.randint(900, (900,), generator=generator)]
-    certain = sharpen(pair, corners, torch.zeros(900))
-    doubtful = sharpen(pair, corners, torch.full((900,), 0.3))
+    corners = pair.target.points[torch.randint(1300, (1300,), generator=generator)]
+    certain = sharpen(pair, corners, torch.zeros(1300))
+    doubtful = sharpen(pair, corners, torch.full((1300,), 0.3))
     assert certain is not None
     assert doubtful is not None
     moved = (certain - corners).norm(dim=1).mean(), (doubtful - corners).norm(dim=1).mean()
@@ -66,13 +66,13 @@ def test_places_that_are_certain_stay() -> None:
 
 
 def test_distances_in_the_aligned_basis_vanish_at_the_truth() -> None:
-    shape = person(0, vertices=900)
-    order = torch.from_numpy(np.random.default_rng(2).permutation(900))
+    shape = person(0, vertices=1300)
+    order = torch.from_numpy(np.random.default_rng(2).permutation(1300))
     points, faces = torch.tensor(shape.points), torch.tensor(shape.faces)
     ours = laplacian_basis(points, 40, faces=faces)
     theirs = laplacian_basis(points[order], 40, faces=order.argsort()[faces])
-    truth = order.argsort()  # (900,)
-    listed = torch.stack([truth, truth.roll(1)], dim=1)  # (900, 2)
+    truth = order.argsort()  # (1300,)
+    listed = torch.stack([truth, truth.roll(1)], dim=1)  # (1300, 2)
     apart = spectral_distances(ours, theirs, truth, listed, 40)
     # Independently: bases of one shape differ by an orthogonal matrix.
     assert apart[:, 0].max() < 1e-6
@@ -81,16 +81,16 @@ def test_distances_in_the_aligned_basis_vanish_at_the_truth() -> None:
 
 
 def test_what_cannot_be_sharpened_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    shape = person(0, vertices=900)
+    shape = person(0, vertices=1300)
     points = torch.tensor(shape.points)
     mesh, cloud = embedded(shape), embedded(shape, faces=False)
-    none = torch.zeros(900)
+    none = torch.zeros(1300)
     assert sharpen(Pair(mesh, cloud), points, none) is None
     assert sharpen(Pair(cloud, mesh), points, none) is None
     small = embedded(person(0, vertices=300))
     assert sharpen(Pair(small, small), small.points, torch.zeros(300)) is None
     flat = torch.zeros(10, 3, dtype=torch.int64)  # faces without area, on a few vertices
-    broken = EmbeddedShape(points, torch.ones(900, 2), faces=flat)
+    broken = EmbeddedShape(points, torch.ones(1300, 2), faces=flat)
     assert sharpen(Pair(broken, mesh), points, none) is None
     monkeypatch.setattr(sharpening, "_MOST_POINTS", 899)
     assert sharpen(Pair(mesh, mesh), points, none) is None

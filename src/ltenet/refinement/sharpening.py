@@ -28,9 +28,9 @@ from ltenet.refinement.pair import Pair
 from ltenet.refinement.threads import side_by_side, single_blas_thread
 
 #: Numbers of eigenfunctions, points of a shape for each function at least, and points at most.
-STEPS, _POINTS_PER_FUNCTION, _MOST_POINTS = (30, 60, 100), 8, 12000
+STEPS, _POINTS_PER_FUNCTION, _MOST_POINTS = (20, 45, 90, 150), 8, 12000
 #: Targets among which a point chooses.
-_SHORTLIST = 48
+_SHORTLIST = 96
 #: Weight of the eigenfunctions, and least uncertainty of a place in spacings of the target; chosen
 #: on generated meshes, see `docs/refinement.md`.
 WEIGHT, LEAST_SPACING = 3.0, 0.5
