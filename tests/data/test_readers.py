@@ -671,6 +671,35 @@ def test_damaged_archives(tmp_path: Path, name: str) -> None:
         open_set(name, path, frame="x y z")
 
 
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"class_ids": [0, 1]}, "class 1, of 1"),
+        ({"class_ids": [0, -1]}, "class -1, of 1"),
+        ({"vert_offsets": [0, 9, 8]}, "'vert_offsets' that does not rise"),
+        ({"class_face_offsets": [1, 1]}, "'class_face_offsets' that does not rise"),
+    ],
+)
+def test_archives_whose_arrays_do_not_fit(
+    tmp_path: Path, changed: dict[str, list[int]], words: str
+) -> None:
+    arrays: dict[str, object] = {
+        "names": np.array(["a", "b"]),
+        "class_names": np.array(["cat"]),
+        "class_ids": [0, 0],
+        "pairs": [[0, 1]],
+        "verts": np.concatenate([POINTS, POINTS]),
+        "vert_offsets": [0, 4, 8],
+        "class_faces": FACES[:1],
+        "class_face_offsets": [0, 1],
+    }
+    np.savez(tmp_path / "tosca.npz", **arrays)
+    assert open_set("tosca", tmp_path).categories == ("cat", "cat")
+    np.savez(tmp_path / "tosca.npz", **{**arrays, **changed})
+    with pytest.raises(InputError, match=words):
+        open_set("tosca", tmp_path)
+
+
 def test_small_archives(tmp_path: Path) -> None:
     verts = np.stack([POINTS, POINTS + 1])
     names = np.array(["a", "b"])

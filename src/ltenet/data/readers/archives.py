@@ -36,11 +36,14 @@ class ToscaArchive(ShapeSet):
         self.names = tuple(arrays.texts("names"))
         self._classes = arrays.whole("class_ids", (len(self.names),))
         class_names = arrays.texts("class_names")
+        for number in self._classes:
+            if not 0 <= number < len(class_names):
+                raise arrays.damaged(f"class {number}, of {len(class_names)}")
         self.categories = tuple(class_names[number] for number in self._classes)
         self.pairs = arrays.pairs(len(self.names))
-        self._offsets = arrays.whole("vert_offsets", (len(self.names) + 1,))
+        self._offsets = arrays.offsets("vert_offsets", len(self.names))
         self._vertices = arrays.real("verts", (int(self._offsets[-1]), 3))
-        self._face_offsets = arrays.whole("class_face_offsets", (len(class_names) + 1,))
+        self._face_offsets = arrays.offsets("class_face_offsets", len(class_names))
         self._faces = arrays.whole("class_faces", (int(self._face_offsets[-1]), 3))
         self._matrix = canonical_matrix("x z -y", 0.01)
 
