@@ -718,6 +718,11 @@ def test_small_archives(tmp_path: Path) -> None:
         pairs=np.array([[0, 1]]),
     )
     shrec19 = open_set("shrec19", tmp_path)
+    damaged = dict(np.load(tmp_path / "shrec19.npz"))
+    for flat in (np.zeros((2, 3, 3)), np.full((2, 3, 3), np.nan)):
+        np.savez(tmp_path / "b.npz", **{**damaged, "to_yup": flat})
+        with pytest.raises(InputError, match="'to_yup' that do more than turn"):
+            open_set("shrec19", tmp_path / "b.npz")
     truth = shrec19.truth(0, 1)
     assert truth is not None
     assert truth.source.tolist() == [0, 1]  # 2 repeats 1 on the first, 3 repeats 0 on the second

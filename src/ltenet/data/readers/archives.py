@@ -81,7 +81,7 @@ class Shrec19Archive(ShapeSet):
         self._points = arrays.real("pts", (count, -1, 3))
         self._original = arrays.whole("orig_vertex", self._points.shape[:2])
         self._surface = arrays.real("surf_pts", (count, -1, 3))
-        self._upright = arrays.real("to_yup", (count, 3, 3))
+        self._upright = arrays.rotations("to_yup", count)
         self._distinct = np.stack([_first_places(row) for row in self._original])  # (S, V)
 
     def shape(self, index: int) -> Shape:
@@ -219,6 +219,15 @@ class _Arrays:
 
     def real(self, key: str, shape: tuple[int, ...]) -> FloatArray:
         return self._take(key, shape, "fiu").astype(np.float64)
+
+    def rotations(self, key: str, count: int) -> FloatArray:
+        """(S, 3, 3) turns, perhaps with a reflection."""
+        turns = self.real(key, (count, 3, 3))
+        with np.errstate(all="ignore"):
+            squares = turns @ turns.transpose(0, 2, 1)  # (S, 3, 3)
+        if not np.allclose(squares, np.eye(3), atol=1e-3):
+            raise self.damaged(f"matrices in '{key}' that do more than turn")
+        return turns
 
     def pairs(self, count: int) -> IntArray:
         pairs = self.whole("pairs", (-1, 2))
