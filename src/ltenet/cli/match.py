@@ -17,8 +17,6 @@ from ltenet.errors import UsageError
 from ltenet.matching.config import MatchConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ltenet.correspondence import Correspondence
     from ltenet.shape import Shape
 
@@ -176,6 +174,11 @@ class Match(Command):
             check_output(self.report, force=self.force, suffixes=(".html", ".htm"))
         if self.png is not None:
             check_output(self.png, force=self.force, suffixes=(".png",))
+        if self.output is None and self.report is None and self.png is None:
+            say(
+                "the map will not be saved: add -o map.npz to keep it, or --report map.html to see "
+                "it"
+            )
         if self.threads is not None and self.threads < 1:
             raise UsageError(f"got --threads {self.threads}, expected at least 1; try 1")
 
@@ -188,8 +191,6 @@ class Match(Command):
             for name, path in (("map", self.output), ("report", self.report), ("png", self.png))
             if path is not None
         }
-        if not written:
-            say("nothing was saved: add -o map.npz to keep the map, or --report map.html to see it")
         figures = {
             **summary._asdict(),
             "source": str(self.source),
