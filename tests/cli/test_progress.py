@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 
 import numpy as np
@@ -29,7 +30,7 @@ def test_a_bar_shows_share_and_time_left(monkeypatch: pytest.MonkeyPatch) -> Non
     shown = terminal.getvalue()
     assert "refining the map" in shown
     assert "50%" in shown
-    assert "left" in shown
+    assert re.search(r"50%\S* \S*\d:\d\d:\d\d\S* so far, \S*[-:\d]{7}\S* left", shown)
 
 
 def test_items_pass_unchanged_with_and_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,6 +80,7 @@ class Match(Command):
             source = load(self.source)
             progress("read", 0.5)
             target = load(self.target)
+            progress("load", 0.0)
             correspondence, seconds = self._matched(source, target, progress)
             self._write(source, target, correspondence, progress)
         return self._result(correspondence, seconds)

@@ -15,6 +15,7 @@ Item = TypeVar("Item")
 #: What the stages of a match are called.
 LABELS = {
     "read": "reading shapes",
+    "load": "loading the weights",
     "embed": "embedding both shapes",
     "match": "matching",
     "refine": "refining the map",
@@ -72,8 +73,9 @@ def _bar() -> Progress:
         BarColumn(24),
         TaskProgressColumn(),
         TimeElapsedColumn(),
-        TextColumn("left"),
+        TextColumn("so far,"),
         TimeRemainingColumn(),
+        TextColumn("left"),
         console=Console(stderr=True),
         transient=True,
     )
