@@ -27,8 +27,9 @@ from ltenet.collections.store import Store
 from ltenet.collections.unusual import with_notes
 from ltenet.collections.work import MAPS, PREPARED, match_pair, store_of
 from ltenet.configuration import to_dict
-from ltenet.errors import LTENetError, UsageError
+from ltenet.errors import InputError, LTENetError, UsageError
 from ltenet.files import atomic_path, check_output_folder, sweep
+from ltenet.io.formats.documents import read_json
 from ltenet.matching.config import MatchConfig
 
 if TYPE_CHECKING:
@@ -191,9 +192,10 @@ def _begin(folder: Path, store: Store, *, resume: bool, force: bool) -> None:
 
 
 def _read(path: Path) -> object:
+    """Return what the folder says about its batch, None where that is damaged."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
+        return read_json(path)
+    except InputError:
         return None
 
 

@@ -25,7 +25,7 @@ def geodesic_distances(shape: Shape, starts: IntArray, ends: IntArray) -> FloatA
             "try whole meshes, or leave the geodesic error out"
         )
     edges = np.concatenate([shape.faces[:, [0, 1]], shape.faces[:, [1, 2]]])  # (E, 2)
-    links = sparse_graph(np.ones(len(edges)), *edges.T, len(shape))
+    links = sparse_graph(np.ones(len(edges)), edges[:, 0], edges[:, 1], len(shape))
     part = connected_components(links, directed=False)[1]  # (V,)
     solver = optional("potpourri3d").MeshHeatMethodDistanceSolver(
         np.array(shape.points), np.array(shape.faces)
