@@ -2,8 +2,8 @@
 
     python -m tools.kill [--rounds N] [--verb NAME] [--seed S] [--json]
 
-Every second round aims at a rename: the process ends itself just before or just after the n-th one.
-The others end it at a random moment. Then each output must be what it was before or what it is
+Every second round aims at a rename: the process ends itself just before or just after the n-th one,
+and the rounds are spread over all of them. The others end it at a random moment. Then each output must be what it was before or what it is
 after an undisturbed run, byte for byte; those of verbs that write as they go (train, batch, atlas)
 must be whole files. The same command, or `--resume`, must lead to the undisturbed outputs and sweep
 up what was left. Exits 1 if there is a fault.
@@ -230,6 +230,19 @@ def damage(folder: Path, names: Iterable[str]) -> str | None:
     return None
 
 
+def aims(rounds: int, renames: int, seconds: float, random: Random) -> list[Aim]:
+    """Choose when to kill: around renames, spread over all of them, and at random, in turn."""
+    moments = [
+        Aim(rename=number, after=after) for number in range(renames) for after in (False, True)
+    ]
+    aimed = (rounds + 1) // 2
+    found = []
+    for number in range(aimed):
+        place = number if aimed >= len(moments) else number * len(moments) // aimed
+        found += [moments[place % len(moments)], Aim(seconds=random.uniform(0, seconds))]
+    return found[:rounds]
+
+
 def kill(verb: Verb, rounds: int, base: Path, random: Random) -> dict[str, object]:
     """Kill a verb in many ways; return how often, and what went wrong."""
     before, undisturbed = base / "before", base / "undisturbed"
@@ -246,10 +259,7 @@ def kill(verb: Verb, rounds: int, base: Path, random: Random) -> dict[str, objec
         return {"rounds": 0, "killed": 0, "faults": [f"undisturbed: exit code {code}: {told}"]}
     old, new = contents(before, verb.outputs), contents(undisturbed, verb.outputs)
     faults, killed = [], 0
-    for number in range(rounds):
-        aim = Aim(seconds=random.uniform(0, seconds))
-        if number % 2 == 0:
-            aim = Aim(rename=number // 4 % renames, after=number % 4 == 2)
+    for number, aim in enumerate(aims(rounds, renames, seconds, random)):
         folder = base / f"round{number}"
         shutil.copytree(before, folder)
         code = run(verb.command, folder, aim)[0]
