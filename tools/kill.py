@@ -3,10 +3,10 @@
     python -m tools.kill [--rounds N] [--verb NAME] [--seed S] [--json]
 
 Every second round aims at a rename: the process ends itself just before or just after the n-th one,
-and the rounds are spread over all of them. The others end it at a random moment. Then each output must be what it was before or what it is
-after an undisturbed run, byte for byte; those of verbs that write as they go (train, batch, atlas)
-must be whole files. The same command, or `--resume`, must lead to the undisturbed outputs and sweep
-up what was left. Exits 1 if there is a fault.
+and the rounds are spread over all of them. The others end it at a random moment. Then each output
+must be what it was before or what it is after an undisturbed run, byte for byte; those of verbs
+that write as they go (train, batch, atlas) must be whole files. The same command, or `--resume`,
+must lead to the undisturbed outputs and sweep up what was left. Exits 1 if there is a fault.
 """
 
 from __future__ import annotations
@@ -238,8 +238,8 @@ def aims(rounds: int, renames: int, seconds: float, random: Random) -> list[Aim]
     aimed = (rounds + 1) // 2
     found = []
     for number in range(aimed):
-        place = number if aimed >= len(moments) else number * len(moments) // aimed
-        found += [moments[place % len(moments)], Aim(seconds=random.uniform(0, seconds))]
+        chosen = number if aimed >= len(moments) else number * len(moments) // aimed
+        found += [moments[chosen % len(moments)], Aim(seconds=random.uniform(0, seconds))]
     return found[:rounds]
 
 
