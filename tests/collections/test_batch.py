@@ -54,10 +54,11 @@ def rows(path: Path) -> list[dict[str, str]]:
 def test_plans_name_and_order_what_they_find(tmp_path: Path) -> None:
     for name in ("s10.ply", "s2.ply", "s2.obj", ".hidden.ply", "photo.jpg"):
         (tmp_path / name).write_text("x")
+    np.savez(tmp_path / "template_human.npz", faces=[[0, 1, 2]])  # as `ltenet data make` writes it
     plan = plan_folder(tmp_path, "sequence")
     assert [one.name for one in plan.specimens] == ["s2.obj", "s2.ply", "s10"]
     assert plan.pairs == ((0, 1), (1, 2))
-    assert [path.name for path in plan.left_out] == ["photo.jpg"]
+    assert [path.name for path in plan.left_out] == ["photo.jpg", "template_human.npz"]
     assert len(plan_folder(tmp_path, "all-pairs").pairs) == 3
     to = plan_folder(tmp_path, "to", templates=[tmp_path / "s10.ply"])
     assert to.pairs == ((0, 2), (1, 2))

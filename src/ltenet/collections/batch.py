@@ -239,7 +239,7 @@ def _finished(
         [_content(store, one) for one in plan.specimens],
     )
     shapes += [
-        ShapeRecord(path.name, str(path), "left out", error=f"no reader for '{path.suffix}'")
+        ShapeRecord(path.name, str(path), "left out", error=_why_left_out(path))
         for path in plan.left_out
     ]
     write_shapes(folder, shapes)
@@ -274,3 +274,7 @@ def _working(engine: Engine, folder: Path, config: MatchConfig) -> Iterator[_Her
 
     with Cluster(folder, config, workers=engine.workers, scheduler=engine.scheduler) as cluster:
         yield cluster
+
+
+def _why_left_out(path: Path) -> str:
+    return "no points in it" if path.suffix.lower() == ".npz" else f"no reader for '{path.suffix}'"
