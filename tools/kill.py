@@ -170,6 +170,9 @@ def _child(arguments: tuple[str, ...], folder: Path, aim: Aim, told: int) -> int
     from ltenet import cli, files
 
     os.chdir(folder)
+    temporary = folder / "temporary"
+    temporary.mkdir(exist_ok=True)
+    tempfile.tempdir = str(temporary)  # what is left there is looked for, too
     quiet = os.open(folder.parent / f"{folder.name}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(quiet, 1)
     os.dup2(quiet, 2)
@@ -276,7 +279,7 @@ def kill(verb: Verb, rounds: int, base: Path, random: Random) -> dict[str, objec
             faults.append(f"{aim}: the next run ends with {code}: {told}")
         elif contents(folder, verb.outputs) != new:
             faults.append(f"{aim}: the next run leads elsewhere")
-        left = [str(path.name) for path in folder.rglob(".*ltenet-*")]
+        left = [path.name for path in folder.rglob("*ltenet-*")]
         if left:
             faults.append(f"{aim}: left behind: {', '.join(left)}")
         shutil.rmtree(folder)
