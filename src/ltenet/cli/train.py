@@ -65,6 +65,7 @@ class Train(Command):
         from ltenet.files import check_output_folder
         from ltenet.training.checkpoint import read_checkpoint
         from ltenet.training.loop import train
+        from ltenet.training.processes import require_fabric
         from ltenet.training.runs import find_run, joined_later, new_run, rewrite_config
         from ltenet.training.settings import load_config
 
@@ -92,6 +93,7 @@ class Train(Command):
             schedule = config.schedule.scaled_to_minutes(self.minutes)
             config = dataclasses.replace(config, schedule=schedule)
         system = _system(config)
+        require_fabric()
         if self.resume is not None:
             rewrite_config(run, config)
         else:
