@@ -134,6 +134,25 @@ def test_leftovers_of_killed_processes_are_swept(tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == sorted([mine, other])
 
 
+def test_working_folders_of_killed_processes_are_swept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = (
+        "import os, signal\n"
+        "from ltenet.files import working_folder\n"
+        "with working_folder('ltenet-adapt') as folder:\n"
+        "    (folder / 'log').write_text('half'); os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", script], check=False, env=environment)
+    assert len(list(tmp_path.glob("*/log"))) == 1
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with files.working_folder("ltenet-adapt") as folder:
+        assert list(tmp_path.iterdir()) == [folder]
+        assert folder.stat().st_mode & 0o77 == 0
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_leftovers_beside_a_folder_that_exists_are_swept(tmp_path: Path) -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()

@@ -88,6 +88,11 @@ def test_commands_exist(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
             pytest.fail(f"ltenet {command}\n{capsys.readouterr().err}")
 
 
+def test_every_verb_is_on_its_page() -> None:
+    page = (README.parent / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert [verb for verb in cli.VERBS if f"`{verb}" not in page] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     for link in _LINK.findall(page.read_text(encoding="utf-8")):

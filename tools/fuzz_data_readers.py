@@ -1,11 +1,9 @@
-"""Readers of shape sets, collections and runs for the fuzzer, with valid files to start from."""
+"""Readers of shape sets for the fuzzer, with valid files to start from."""
 
 from __future__ import annotations
 
 import io
-import json
 import pickle
-import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -23,7 +21,8 @@ _MESHES: dict[str, Any] = {
 }
 
 
-def _npz(**arrays: Any) -> bytes:
+def npz_bytes(**arrays: Any) -> bytes:
+    """Pack arrays."""
     out = io.BytesIO()
     np.savez(out, **arrays)
     return out.getvalue()
@@ -35,7 +34,7 @@ def _stacks() -> list[Seed]:
     vertices = np.arange(36, dtype=np.float32).reshape(3, 4, 3)
     tensor = io.BytesIO()
     torch.save(torch.from_numpy(vertices), tensor)
-    packed = _npz(vertices=vertices, faces=[[0, 1, 2]], categories=["a", "b", "c"])
+    packed = npz_bytes(vertices=vertices, faces=[[0, 1, 2]], categories=["a", "b", "c"])
     plain = written("a.npy", lambda path: np.save(path, vertices))
     return [
         Seed("a.npz", packed, "npz", {}),
@@ -87,7 +86,7 @@ def _archives() -> list[Seed]:
         "faust_r": {**_MESHES, **listed},
         "shrec07": shrec07,
     }
-    return [Seed(f"{name}.npz", _npz(**arrays), "npz", {}) for name, arrays in found.items()]
+    return [Seed(f"{name}.npz", npz_bytes(**arrays), "npz", {}) for name, arrays in found.items()]
 
 
 def _read_archive(path: Path) -> Any:
@@ -170,89 +169,28 @@ def _read_dpc(path: Path) -> Any:
     return import_dpc(path)
 
 
-def _runs() -> list[Seed]:
-    from ltenet.training.settings import dump_config, load_config
-
-    records = [
-        {"kind": "train", "step": 1, "minutes": 0.5, "pairs_per_second": 3.0, "total": 0.7},
-        {"kind": "train", "step": 2, "minutes": 0.6, "pairs_per_second": 3.0, "total": 0.6},
-        {"kind": "validation/independent", "step": 2, "error": 0.3, "accuracy_5": 40.0,
-         "cycle": 0.2},
-    ]  # fmt: skip
-    log = b"".join(json.dumps(record).encode() + b"\n" for record in records)
-    config = dump_config(load_config("tiny")).encode()
-    return [Seed("log.jsonl", log, "text", {"config.toml": config}, ".")]
-
-
-def _read_run(folder: Path) -> Any:
-    from ltenet.training.runs import RunFolder
-    from ltenet.training.summary import sparkline, summarize_run
-
-    summary = summarize_run(RunFolder(folder))
-    return [sparkline(curve.values) for curve in summary.curves.values()]
-
-
-def _tables() -> list[Seed]:
+def _listed_sets() -> list[Seed]:
+    mesh = b"OFF\n4 2 0\n0 0 0\n1 0 0\n0 1 0\n0 0 1.5\n3 0 1 2\n3 0 1 3\n"
+    names = {f"tr_reg_{number:03d}": mesh for number in (80, 81)}
+    files = {f"{name}.off": mesh for name in names} | {
+        f"{name}.vts": b"1\n2\n4\n" for name in names
+    }
+    marked = {"1.off": mesh, "61.off": mesh, "62.off": mesh}
+    marked |= dict.fromkeys(("61.vts", "62.vts"), b"0 0 0 0\n2 0 1 0\n")
+    changed = [("tr_reg_080.vts", files), ("tr_reg_081.off", files), ("61.vts", marked)]
     return [
-        Seed("pairs.csv", b"source,target\na.ply,b.ply\nb.ply,c.ply\n", "text", {}),
-        Seed("groups.csv", b"name,group\na,one\nb,two\n", "text", {}),
+        Seed(name, group[name], "text", {k: v for k, v in group.items() if k != name}, ".")
+        for name, group in changed
     ]
 
 
-def _read_table(path: Path) -> Any:
-    from ltenet.collections.atlas_files import read_groups
-    from ltenet.collections.plan import plan_table
+def _read_listed(folder: Path) -> Any:
+    """Open a folder of meshes with lists of corresponding vertices, and all that it offers."""
+    from ltenet.data.readers import open_set
 
-    return plan_table(path) if path.name == "pairs.csv" else read_groups(path)
-
-
-def _journals() -> list[Seed]:
-    from ltenet.collections.records import PairRecord
-
-    line = {**PairRecord("a", "b", "done", map="a-b.npz", key="0")._asdict(), "seconds": 1.0}
-    content = json.dumps(line).encode() + b"\n"
-    return [Seed("1-of-1.jsonl", content * 2, "text", {}, ".")]
-
-
-def _read_journal(folder: Path) -> Any:
-    from ltenet.collections.records import read_journals
-
-    with tempfile.TemporaryDirectory() as place:
-        (Path(place) / "journal").symlink_to(folder.resolve())
-        return read_journals(Path(place))
-
-
-def _atlases() -> list[Seed]:
-    shapes = np.random.default_rng(0).normal(size=(3, 4, 3))
-    arrays = {
-        "mean": SHAPE.points,
-        "faces": SHAPE.faces,
-        "center": SHAPE.points,
-        "modes": shapes[:2],
-        "variances": np.array([2.0, 1.0]),
-        "scores": np.ones((3, 2)),
-    }
-    return [Seed("atlas.npz", _npz(**arrays), "npz", {}, ".")]
-
-
-def _read_atlas(folder: Path) -> Any:
-    from ltenet.collections.atlas_files import read_model
-
-    mean, model = read_model(folder)
-    return model.project(mean.points[None])
-
-
-def _orientations() -> list[Seed]:
-    from ltenet.method.model import find_weights
-
-    content = (find_weights("human") / "orientation.safetensors").read_bytes()
-    return [Seed("orientation.safetensors", content, "safetensors", {}, ".")]
-
-
-def _read_orientation(folder: Path) -> Any:
-    from ltenet.matching.orientation import Orienter
-
-    return Orienter.from_pretrained(folder)
+    shapes = open_set("shrec07" if (folder / "61.vts").exists() else "faust_r", folder)
+    pairs = [shapes.truth(int(s), int(t)) for s, t in shapes.pairs[:3]]
+    return pairs, [shapes.shape(index) for index in range(len(shapes.names))]
 
 
 def _manifests() -> list[Seed]:
@@ -292,9 +230,5 @@ DATA_READERS: dict[str, Reader] = {
     "tosca": Reader(_read_tosca, _tosca),
     "smal": Reader(_read_smal, _smal),
     "dpc": Reader(_read_dpc, _dpc),
-    "orientation": Reader(_read_orientation, _orientations),
-    "run": Reader(_read_run, _runs),
-    "table": Reader(_read_table, _tables),
-    "journal": Reader(_read_journal, _journals),
-    "atlas": Reader(_read_atlas, _atlases),
+    "listed": Reader(_read_listed, _listed_sets),
 }

@@ -22,6 +22,7 @@ from ltenet.io.values import read_values
 from ltenet.shape import Shape
 from tools.fuzz_data_readers import DATA_READERS
 from tools.fuzz_seeds import SHAPE, Reader, Seed, written
+from tools.fuzz_work_readers import WORK_READERS
 
 _UV = np.array([[0.1, 0.1], [0.9, 0.1], [0.1, 0.9], [0.6, 0.4]])
 _PIXELS = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
@@ -297,4 +298,5 @@ READERS: dict[str, Reader] = {
     "settings": Reader(_read_settings, _settings),
     "checkpoint": Reader(_read_checkpoint, _checkpoints),
     **DATA_READERS,
+    **WORK_READERS,
 }

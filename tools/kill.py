@@ -2,11 +2,11 @@
 
     python -m tools.kill [--rounds N] [--verb NAME] [--seed S] [--json]
 
-Every second round aims at a rename: the process ends itself just before or just after the n-th one.
-The others end it at a random moment. Then each output must be what it was before or what it is
-after an undisturbed run, byte for byte; those of verbs that write as they go (train, batch, atlas)
-must be whole files. The same command, or `--resume`, must lead to the undisturbed outputs and sweep
-up what was left. Exits 1 if there is a fault.
+Every second round aims at a rename: the process ends itself just before or just after the n-th one,
+and the rounds are spread over all of them. The others end it at a random moment. Then each output
+must be what it was before or what it is after an undisturbed run, byte for byte; those of verbs
+that write as they go (train, batch, atlas) must be whole files. The same command, or `--resume`,
+must lead to the undisturbed outputs and sweep up what was left. Exits 1 if there is a fault.
 """
 
 from __future__ import annotations
@@ -170,6 +170,9 @@ def _child(arguments: tuple[str, ...], folder: Path, aim: Aim, told: int) -> int
     from ltenet import cli, files
 
     os.chdir(folder)
+    temporary = folder / "temporary"
+    temporary.mkdir(exist_ok=True)
+    tempfile.tempdir = str(temporary)  # what is left there is looked for, too
     quiet = os.open(folder.parent / f"{folder.name}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(quiet, 1)
     os.dup2(quiet, 2)
@@ -230,6 +233,19 @@ def damage(folder: Path, names: Iterable[str]) -> str | None:
     return None
 
 
+def aims(rounds: int, renames: int, seconds: float, random: Random) -> list[Aim]:
+    """Choose when to kill: around renames, spread over all of them, and at random, in turn."""
+    moments = [
+        Aim(rename=number, after=after) for number in range(renames) for after in (False, True)
+    ]
+    aimed = (rounds + 1) // 2
+    found = []
+    for number in range(aimed):
+        chosen = number if aimed >= len(moments) else number * len(moments) // aimed
+        found += [moments[chosen % len(moments)], Aim(seconds=random.uniform(0, seconds))]
+    return found[:rounds]
+
+
 def kill(verb: Verb, rounds: int, base: Path, random: Random) -> dict[str, object]:
     """Kill a verb in many ways; return how often, and what went wrong."""
     before, undisturbed = base / "before", base / "undisturbed"
@@ -246,10 +262,7 @@ def kill(verb: Verb, rounds: int, base: Path, random: Random) -> dict[str, objec
         return {"rounds": 0, "killed": 0, "faults": [f"undisturbed: exit code {code}: {told}"]}
     old, new = contents(before, verb.outputs), contents(undisturbed, verb.outputs)
     faults, killed = [], 0
-    for number in range(rounds):
-        aim = Aim(seconds=random.uniform(0, seconds))
-        if number % 2 == 0:
-            aim = Aim(rename=number // 4 % renames, after=number % 4 == 2)
+    for number, aim in enumerate(aims(rounds, renames, seconds, random)):
         folder = base / f"round{number}"
         shutil.copytree(before, folder)
         code = run(verb.command, folder, aim)[0]
@@ -266,7 +279,7 @@ def kill(verb: Verb, rounds: int, base: Path, random: Random) -> dict[str, objec
             faults.append(f"{aim}: the next run ends with {code}: {told}")
         elif contents(folder, verb.outputs) != new:
             faults.append(f"{aim}: the next run leads elsewhere")
-        left = [str(path.name) for path in folder.rglob(".*ltenet-*")]
+        left = [path.name for path in folder.rglob("*ltenet-*")]
         if left:
             faults.append(f"{aim}: left behind: {', '.join(left)}")
         shutil.rmtree(folder)

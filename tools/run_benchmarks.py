@@ -113,6 +113,7 @@ def main() -> None:
     parser.add_argument("--paper", action="store_true", help="the paper's experiments instead")
     parser.add_argument("--refinement", action="store_true", help="gains on generated shapes")
     parser.add_argument("--robustness", action="store_true", help="damaged inputs instead")
+    parser.add_argument("--dpc", help="weights of DPC that join there, from `ltenet import-dpc`")
     parser.add_argument("--speed", action="store_true", help="time and memory instead")
     parser.add_argument(
         "--continue", dest="again", action="store_true", help="test finished runs, train none"
@@ -121,6 +122,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder to write to")
     parser.add_argument("--list", action="store_true", help="only list them, and whether done")
     options = parser.parse_args()
+    options.results = _short(options.results)  # commands are kept with the results
     failed = []
     for name, folder, words in _chosen(options):
         path = folder / f"{name}.json"
@@ -158,8 +160,8 @@ def _chosen(options: argparse.Namespace) -> list[tuple[str, Path, list[str]]]:
         found[-1][2].extend(["--plot", str(folder / "scale.png")])
     elif options.robustness:
         folder = options.results / "robustness"
-        drawn = ["--plot", str(folder / "damages.png")]
-        table = ["benchmarks.robustness", "--json", *drawn]
+        dpc = [] if options.dpc is None else ["--dpc", options.dpc]
+        table = ["benchmarks.robustness", "--json", "--plot", str(folder / "damages.png"), *dpc]
         found = [(name, folder, [*table, *pairs]) for name, _ in ROBUSTNESS]
     elif options.refinement:
         folder = options.results / "refinement"
@@ -189,6 +191,12 @@ def _chosen(options: argparse.Namespace) -> list[tuple[str, Path, list[str]]]:
             for name, words in benches()
         ]
     return [item for item in found if fnmatch(item[0], options.only)]
+
+
+def _short(path: Path) -> Path:
+    """Name a place below this folder without the way to this folder."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _unless(option: list[str], words: tuple[str, ...]) -> list[str]:

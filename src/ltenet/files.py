@@ -13,17 +13,21 @@ import platform
 import re
 import secrets
 import shutil
+import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 from ltenet.errors import UsageError
 
 #: Least free space where something is written, in bytes.
 LEAST_ROOM = 2**20
 
-_TEMPORARY = re.compile(r"^(?:\..*|ltenet-app)\.ltenet-([0-9a-f]{8})-(\d+)-[0-9a-f]{8}(\.[^.]*)?$")
+_TEMPORARY = re.compile(
+    r"^(?:\..*|ltenet-app|ltenet-adapt)\.ltenet-([0-9a-f]{8})-(\d+)-[0-9a-f]{8}(\.[^.]*)?$"
+)
 
 
 @contextmanager
@@ -149,6 +153,25 @@ def refuse_to_replace_folder(target: Path, *, force: bool) -> None:
             f"{target}: got a folder that is not empty, expected a new one; "
             "try another name, or --force (in Python: force=True) to replace it"
         )
+
+
+@contextmanager
+def working_folder(name: Literal["ltenet-app", "ltenet-adapt"]) -> Iterator[Path]:
+    """Yield a new folder among the system's temporary ones that only this user can read.
+
+    It goes when the block ends; that of a killed process goes when the next block begins.
+    """
+    place = Path(tempfile.gettempdir())
+    sweep(place)
+    folder = place / f"{name}.{process_tag()}-{secrets.token_hex(4)}"
+    try:
+        folder.mkdir(mode=0o700)
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def process_tag() -> str:

@@ -82,6 +82,9 @@ def test_every_verb_explains_itself(ltenet: Ltenet, verb: str) -> None:
     assert run.code == 0
     assert f"usage: ltenet {verb}" in run.out
     assert run.err == ""
+    # What Python calls an option that is left out is of no use to a user.
+    for words in ("default: None", "{None", "default: )"):
+        assert words not in " ".join(run.out.replace("│", " ").split())
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def test_known_pairs_come_from_a_file(call: Call, tmp_path: Path) -> None:
 def test_a_map_that_is_not_saved_says_so(call: Call) -> None:
     run = call()
     assert run.code == 0
-    assert "nothing was saved: add -o map.npz" in run.err
+    assert "the map will not be saved: add -o map.npz" in run.err
     assert "reliable" in run.out
 
 

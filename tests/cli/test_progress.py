@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 
 import numpy as np
@@ -29,7 +30,10 @@ def test_a_bar_shows_share_and_time_left(monkeypatch: pytest.MonkeyPatch) -> Non
     shown = terminal.getvalue()
     assert "refining the map" in shown
     assert "50%" in shown
-    assert "left" in shown
+    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown)
+    assert re.search(r"50% \d:\d\d:\d\d so far, [-:\d]{7} left", plain)
+    # Nothing is said of the time left where the share is not known.
+    assert re.search(r"embedding both shapes \S+ +\d:\d\d:\d\d so far *[\r\n]", plain)
 
 
 def test_items_pass_unchanged_with_and_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ import pytest
 from ltenet.cli import main
 from ltenet.cli.batch import pace_line
 from ltenet.collections import store as store_module
-from ltenet.collections.batch import merge, run_batch
+from ltenet.collections.batch import _read, merge, run_batch
 from ltenet.collections.plan import Plan, Shard, parse_shard, plan_folder, plan_table
 from ltenet.collections.records import Journal, PairRecord, ShapeRecord, Timed, read_journals
 from ltenet.collections.store import Store
@@ -54,10 +54,11 @@ def rows(path: Path) -> list[dict[str, str]]:
 def test_plans_name_and_order_what_they_find(tmp_path: Path) -> None:
     for name in ("s10.ply", "s2.ply", "s2.obj", ".hidden.ply", "photo.jpg"):
         (tmp_path / name).write_text("x")
+    np.savez(tmp_path / "template_human.npz", faces=[[0, 1, 2]])  # as `ltenet data make` writes it
     plan = plan_folder(tmp_path, "sequence")
     assert [one.name for one in plan.specimens] == ["s2.obj", "s2.ply", "s10"]
     assert plan.pairs == ((0, 1), (1, 2))
-    assert [path.name for path in plan.left_out] == ["photo.jpg"]
+    assert [path.name for path in plan.left_out] == ["photo.jpg", "template_human.npz"]
     assert len(plan_folder(tmp_path, "all-pairs").pairs) == 3
     to = plan_folder(tmp_path, "to", templates=[tmp_path / "s10.ply"])
     assert to.pairs == ((0, 2), (1, 2))
@@ -315,6 +316,30 @@ def test_a_damaged_prepared_shape_is_made_again(
         np.savez(path, **{key: value for key, value in arrays.items() if key != "parts"})
     store.prepared(plan.specimens[0])
     assert path.read_bytes() == good
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"source": ["a"], "target": "b", "state": "done", "seconds": 1}',
+        b'{"source": "a", "target": "b", "state": "done", "seconds": 1' + b"0" * 400 + b"}",
+        b"[" * 100_000,
+        b'{"seconds": null}',
+    ],
+)
+def test_lines_that_are_no_records_are_passed_over(tmp_path: Path, line: bytes) -> None:
+    journal = Journal(tmp_path, Shard())
+    journal.append(Timed(PairRecord("a", "b", "done"), 1.0))
+    journal.close()
+    path = next(tmp_path.glob("*/*.jsonl"))
+    path.write_bytes(line + b"\n" + path.read_bytes())
+    assert list(read_journals(tmp_path)) == [("a", "b")]
+
+
+def test_a_damaged_description_is_no_batch(tmp_path: Path) -> None:
+    for content in (b"[" * 100_000, b"\xff", b"", b"9" * 5000):
+        (tmp_path / "batch.json").write_bytes(content)
+        assert _read(tmp_path / "batch.json") is None
 
 
 def test_journals_keep_the_last_word(tmp_path: Path) -> None:

@@ -671,6 +671,35 @@ def test_damaged_archives(tmp_path: Path, name: str) -> None:
         open_set(name, path, frame="x y z")
 
 
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"class_ids": [0, 1]}, "class 1, of 1"),
+        ({"class_ids": [0, -1]}, "class -1, of 1"),
+        ({"vert_offsets": [0, 9, 8]}, "'vert_offsets' that does not rise"),
+        ({"class_face_offsets": [1, 1]}, "'class_face_offsets' that does not rise"),
+    ],
+)
+def test_archives_whose_arrays_do_not_fit(
+    tmp_path: Path, changed: dict[str, list[int]], words: str
+) -> None:
+    arrays: dict[str, object] = {
+        "names": np.array(["a", "b"]),
+        "class_names": np.array(["cat"]),
+        "class_ids": [0, 0],
+        "pairs": [[0, 1]],
+        "verts": np.concatenate([POINTS, POINTS]),
+        "vert_offsets": [0, 4, 8],
+        "class_faces": FACES[:1],
+        "class_face_offsets": [0, 1],
+    }
+    np.savez(tmp_path / "tosca.npz", **arrays)
+    assert open_set("tosca", tmp_path).categories == ("cat", "cat")
+    np.savez(tmp_path / "tosca.npz", **{**arrays, **changed})
+    with pytest.raises(InputError, match=words):
+        open_set("tosca", tmp_path)
+
+
 def test_small_archives(tmp_path: Path) -> None:
     verts = np.stack([POINTS, POINTS + 1])
     names = np.array(["a", "b"])
@@ -689,6 +718,11 @@ def test_small_archives(tmp_path: Path) -> None:
         pairs=np.array([[0, 1]]),
     )
     shrec19 = open_set("shrec19", tmp_path)
+    damaged = dict(np.load(tmp_path / "shrec19.npz"))
+    for flat in (np.zeros((2, 3, 3)), np.full((2, 3, 3), np.nan)):
+        np.savez(tmp_path / "b.npz", **{**damaged, "to_yup": flat})
+        with pytest.raises(InputError, match="'to_yup' that do more than turn"):
+            open_set("shrec19", tmp_path / "b.npz")
     truth = shrec19.truth(0, 1)
     assert truth is not None
     assert truth.source.tolist() == [0, 1]  # 2 repeats 1 on the first, 3 repeats 0 on the second

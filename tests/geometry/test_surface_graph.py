@@ -8,6 +8,7 @@ from ltenet.geometry.surface_graph import (
     cloud_graph,
     distance_to_nearest,
     distances_along,
+    edge_lengths,
     mesh_graph,
     nearest_on_surface,
     region_faces,
@@ -148,3 +149,12 @@ def test_nearest_on_surface_of_small_pieces_goes_on_in_space() -> None:
     found = nearest_on_surface(np.concatenate([small, large]), 12)
     assert (np.sort(found[0])[:9] == np.arange(9)).all()
     assert all(len(set(row)) == 12 for row in found.tolist())
+
+
+def test_graphs_have_the_narrow_indices_of_older_scipy() -> None:
+    # scipy up to 1.14 refuses to search graphs with wide ones.
+    points = np.random.default_rng(0).normal(size=(20, 3))
+    faces = np.array([[0, 1, 2], [1, 2, 3]], dtype=np.int64)
+    for graph in (cloud_graph(points), mesh_graph(faces, 20)):
+        for made in (graph, edge_lengths(graph, points)):
+            assert made.indices.dtype == made.indptr.dtype == np.int32

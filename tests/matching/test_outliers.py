@@ -214,5 +214,8 @@ def test_a_mesh_turned_inside_out_is_told(caplog: pytest.LogCaptureFixture) -> N
     inwards = Shape(points, np.array(faces)[:, ::-1], name="pot")
     with caplog.at_level(logging.WARNING):
         found = match(inwards, outwards, model="human", orient="none", refine="none")
-    assert found.details["inside_out"] == [True, False]
-    assert "the faces look inwards" in caplog.text
+        assert found.details["inside_out"] == [True, False]
+        assert "the faces look inwards" in caplog.text
+        caplog.clear()
+        match(inwards, outwards, model="human", orient="none", refine="none", mirror=True)
+    assert "the faces look inwards" not in caplog.text

@@ -75,3 +75,9 @@ def test_notes_tell_of_outliers_and_of_meshes_inside_out() -> None:
     assert told.notes == ("7 outliers of the target left out", "the source is turned inside out")
     assert told.headline.endswith("; ".join(told.notes))
     assert summarize(a_map(0.9, outliers=[0, 0], inside_out=[False, False])).notes == ()
+
+
+def test_a_mirror_explains_faces_that_look_inwards() -> None:
+    assert summarize(a_map(0.9, inside_out=[True, False], mirror=True)).notes == ()
+    told = summarize(a_map(0.9, inside_out=[True, True], mirror=True))
+    assert told.notes == ("the target is turned inside out",)

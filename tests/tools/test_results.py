@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tools import results_page
+from tools import results_page, run_benchmarks
 from tools.conclusions import CHECKS, CONTROL, Measured, above, best, compared, conclusions
 from tools.generated_tables import TABLES
 from tools.results_page import ROOT, pages, rewritten
@@ -247,6 +248,24 @@ def test_table_of_damages(tmp_path: Path) -> None:
     made = filled("generated robustness damages", tmp_path)
     assert "| clean | 92.4 | 2.1 | 89.6 | 73.9 | - |" in made
     assert "Means over 2 pairs" in made
+
+
+def test_a_result_names_its_command_without_places_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def called(command: list[str], **options: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess(command, 0, stdout='{"pairs": 2}')
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tools.run_benchmarks.subprocess.run", called)
+    words = ["run_benchmarks", "--robustness", "--results", str(tmp_path / "results")]
+    monkeypatch.setattr("sys.argv", [*words, "--pairs", "2", "--dpc", "dpc"])
+    run_benchmarks.main()
+    result = json.loads((tmp_path / "results" / "robustness" / "damages.json").read_text())
+    assert result["command"] == (
+        "python -m benchmarks.robustness --json --plot results/robustness/damages.png "
+        "--dpc dpc --pairs 2"
+    )
 
 
 def test_every_table_is_measured_by_the_tool() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -191,3 +192,12 @@ def test_info_summarises_and_draws_a_run(
 )
 def test_train_tells_usage_errors(arguments: list[str], code: int) -> None:
     assert main(arguments) == code
+
+
+def test_without_its_package_training_leaves_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "lightning_fabric", None)
+    assert main(["train", "tiny", "--runs", str(tmp_path / "runs")]) == 4
+    assert "pip install 'ltenet[train]'" in capsys.readouterr().err
+    assert list(tmp_path.glob("runs/*")) == []

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import tyro
 
-from ltenet.cli.command import Command, Result
+from ltenet.cli.command import Command, OptionalMinutes, Result
 from ltenet.cli.output import table
 from ltenet.cli.progress import progress
 from ltenet.errors import UsageError
@@ -30,11 +30,13 @@ class Adapt(Command):
 
     model: tyro.conf.Positional[Annotated[str, tyro.conf.arg(metavar="MODEL")]]
     """Weights to begin with: a name or a folder."""
-    shapes: tyro.conf.Positional[Annotated[tuple[Path, ...], tyro.conf.arg(metavar="SHAPES")]]
+    shapes: tyro.conf.Positional[
+        Annotated[tuple[Path, ...], tyro.conf.arg(metavar="SHAPES", help_behavior_hint="")]
+    ]
     """Files with one shape each, at least two."""
     output: Annotated[Path, tyro.conf.arg(aliases=("-o",), metavar="DIR")]
     """Folder for the new weights; it appears whole when they are ready."""
-    minutes: float | None = None
+    minutes: OptionalMinutes = None
     """How long; 10 by default."""
     config: str = "adapt"
     """Settings: a preset or a TOML file, without known correspondences."""

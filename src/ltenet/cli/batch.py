@@ -47,23 +47,27 @@ class Batch(Command):
     """Folder for maps and tables."""
     all_pairs: bool = False
     """Match each unordered pair once, from the earlier name to the later."""
-    to: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="TEMPLATE...")] = ()
+    to: Annotated[
+        tuple[Path, ...], tyro.conf.arg(metavar="TEMPLATE...", help_behavior_hint="")
+    ] = ()
     """Match each shape to each of these."""
     sequence: bool = False
     """Match each shape to the next in natural order."""
-    landmarks: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FILE...")] = ()
+    landmarks: Annotated[
+        tuple[Path, ...], tyro.conf.arg(metavar="FILE...", help_behavior_hint="")
+    ] = ()
     """Landmarks of the templates, one file each: they are carried to every shape and joined."""
     landmark_format: Literal["csv", "tps", "mrk.json", "fcsv"] = "csv"
     """Format of the landmarks that are written."""
     consistent: bool = False
     """Also write maps that agree round every cycle, to OUT/consistent."""
-    shard: Annotated[str | None, tyro.conf.arg(metavar="I/N")] = None
+    shard: Annotated[str | None, tyro.conf.arg(metavar="I/N", help_behavior_hint="")] = None
     """Do part I of N only; the parts share nothing but the folder."""
     merge: bool = False
     """Join the records of all shards into one manifest."""
     workers: int = 0
     """Dask workers to start on this machine, with one thread each; 0 works without Dask."""
-    scheduler: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None
+    scheduler: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS", help_behavior_hint="")] = None
     """Running Dask scheduler to use instead."""
     prepare_only: bool = False
     """Prepare the shapes and stop, so that later shards find them."""

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from ltenet.cli.command import Command, OptionalName, OptionalPath, Result, command_line
+from ltenet.cli.command import (
+    Command,
+    OptionalName,
+    OptionalPath,
+    OutputPath,
+    Result,
+    command_line,
+)
 from ltenet.cli.output import say
 from ltenet.cli.progress import progress
 from ltenet.cli.sources import data_folder
@@ -38,13 +45,18 @@ class Bench(Command):
     """Method, several with commas, or all, e.g. ltenet,fmaps; see docs/evaluation.md."""
     model: OptionalName = None
     """Weights, by name or folder; by default those that suit the shapes."""
-    orient: Orient | None = None
+    orient: Annotated[
+        Orient | None, tyro.conf.arg(metavar="{auto,yaw,any,none}", help_behavior_hint="")
+    ] = None
     """How shapes are turned before matching (method ltenet); see `ltenet match --help`."""
-    refine: Method | None = None
-    """How the map is refined (method ltenet)."""
+    refine: Annotated[Method | None, tyro.conf.arg(metavar="METHOD", help_behavior_hint="")] = None
+    """How the map is refined (method ltenet): coherent, ot, linear, mutual, spectral or none."""
     option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """Another option of the method, e.g. --option iterations=50; may be repeated."""
-    sampling: Literal["shared", "independent", "full"] | None = None
+    sampling: Annotated[
+        Literal["shared", "independent", "full"] | None,
+        tyro.conf.arg(metavar="{shared,independent,full}", help_behavior_hint=""),
+    ] = None
     """The same points on both shapes as in papers, each shape drawn by itself, or whole meshes; by
     default shared, and full for sets of whole meshes (faust_r, shrec07, ...)."""
     by: Literal["vertex", "area"] = "vertex"
@@ -69,7 +81,7 @@ class Bench(Command):
     """Processes with one thread each; 0 works in this one with all threads."""
     cache: OptionalPath = None
     """Folder of predictions; LTENET_CACHE or the user's cache folder by default."""
-    output: Annotated[OptionalPath, tyro.conf.arg(aliases=("-o",))] = None
+    output: OutputPath = None
     """Folder for the result, the table of pairs, the curve and pictures."""
     force: bool = False
     """Replace a result that is in the folder."""

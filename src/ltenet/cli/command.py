@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import tyro
 
@@ -16,8 +16,14 @@ from ltenet.errors import LTENetError
 SourcePath = tyro.conf.Positional[Annotated[Path, tyro.conf.arg(metavar="SOURCE")]]
 TargetPath = tyro.conf.Positional[Annotated[Path, tyro.conf.arg(metavar="TARGET")]]
 MapPath = tyro.conf.Positional[Annotated[Path, tyro.conf.arg(metavar="MAP")]]
-OptionalPath = Annotated[Path | None, tyro.conf.arg(metavar="PATH")]
-OptionalName = Annotated[str | None, tyro.conf.arg(metavar="NAME")]
+#: Options that are left out by default; that their value is then None is of no interest to a user.
+OptionalPath = Annotated[Path | None, tyro.conf.arg(metavar="PATH", help_behavior_hint="")]
+OptionalName = Annotated[str | None, tyro.conf.arg(metavar="NAME", help_behavior_hint="")]
+OutputPath = Annotated[
+    Path | None, tyro.conf.arg(aliases=("-o",), metavar="PATH", help_behavior_hint="")
+]
+OptionalMinutes = Annotated[float | None, tyro.conf.arg(metavar="MIN", help_behavior_hint="")]
+IndexBase = Annotated[Literal[0, 1] | None, tyro.conf.arg(metavar="{0,1}", help_behavior_hint="")]
 
 
 class Result(NamedTuple):

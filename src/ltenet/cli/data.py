@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from ltenet.cli.command import Command, OptionalName, OptionalPath, Result
+from ltenet.cli.command import Command, OptionalName, OptionalPath, OutputPath, Result
 from ltenet.cli.convert_smal import ConvertSmal
 from ltenet.cli.output import as_json_text, table
 from ltenet.cli.progress import progress
@@ -240,7 +240,7 @@ class Sheet(_OfSet):
 class Info(_OfSet):
     """Measure a set: counts, categories, poses, proportions, thickness, density."""
 
-    output: Annotated[OptionalPath, tyro.conf.arg(aliases=("-o",))] = None
+    output: OutputPath = None
     """JSON file to write as well."""
     count: Annotated[int, tyro.conf.arg(aliases=("-n",))] = 50
     """How many shapes to measure; of a smaller set, all."""

@@ -5,20 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
 from ltenet.cli.bench import read_option
-from ltenet.cli.command import Command, Result, SourcePath, TargetPath
+from ltenet.cli.command import (
+    Command,
+    IndexBase,
+    OptionalPath,
+    OutputPath,
+    Result,
+    SourcePath,
+    TargetPath,
+)
 from ltenet.cli.output import say, table
 from ltenet.cli.progress import stages
 from ltenet.errors import UsageError
 from ltenet.matching.config import MatchConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ltenet.correspondence import Correspondence
     from ltenet.shape import Shape
 
@@ -45,14 +51,14 @@ class Match(Command):
     """Shape that the map starts from."""
     target: TargetPath
     """Shape that the map leads to."""
-    output: Annotated[Path | None, tyro.conf.arg(aliases=("-o",), metavar="PATH")] = None
+    output: OutputPath = None
     """File for the map: .npz keeps everything, .csv partners and scores, .txt, .map and .vts
     partners alone."""
-    report: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None
+    report: OptionalPath = None
     """HTML file to look at the map."""
-    png: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None
+    png: OptionalPath = None
     """Picture of both shapes, coloured by the map."""
-    index_base: Literal[0, 1] | None = None
+    index_base: IndexBase = None
     """What the numbers in a text file count from; by default as the suffix says."""
     method: Annotated[str, tyro.conf.arg(metavar="NAME")] = "ltenet"
     """Match by another method, e.g. cpd, tps-rpm, fmaps; docs/peers.md lists them. Learned ones
@@ -61,7 +67,9 @@ class Match(Command):
     """An option of that other method, e.g. --option points=1024; may be repeated."""
     threads: Threads = None
     """Threads for the network; all cores by default."""
-    pairs: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="PATH [PATH]")] = ()
+    pairs: Annotated[
+        tuple[Path, ...], tyro.conf.arg(metavar="PATH [PATH]", help_behavior_hint="")
+    ] = ()
     """Partners that you know, 1 to 50: they steer the match and are met. A table with two columns,
     numbers of points from 0, or six, positions on SOURCE and TARGET; or two files of landmarks,
     those of SOURCE first, in which partners have equal names."""
@@ -82,6 +90,7 @@ class Match(Command):
             source = load(self.source)
             progress("read", 0.5)
             target = load(self.target)
+            progress("load", 0.0)
             correspondence, seconds = self._matched(source, target, progress)
             self._write(source, target, correspondence, progress)
         return self._result(correspondence, seconds)
@@ -176,6 +185,11 @@ class Match(Command):
             check_output(self.report, force=self.force, suffixes=(".html", ".htm"))
         if self.png is not None:
             check_output(self.png, force=self.force, suffixes=(".png",))
+        if self.output is None and self.report is None and self.png is None:
+            say(
+                "the map will not be saved: add -o map.npz to keep it, or --report map.html to see "
+                "it"
+            )
         if self.threads is not None and self.threads < 1:
             raise UsageError(f"got --threads {self.threads}, expected at least 1; try 1")
 
@@ -188,8 +202,6 @@ class Match(Command):
             for name, path in (("map", self.output), ("report", self.report), ("png", self.png))
             if path is not None
         }
-        if not written:
-            say("nothing was saved: add -o map.npz to keep the map, or --report map.html to see it")
         figures = {
             **summary._asdict(),
             "source": str(self.source),

@@ -39,7 +39,9 @@ class Paper(Command):
     """A random part of the test pairs; all by default."""
     seeds: str = "0,1,2"
     """Sampling seeds, with commas."""
-    shapes: tuple[Path, ...] = ()
+    shapes: Annotated[
+        tuple[Path, ...], tyro.conf.arg(metavar="PATH PATH", help_behavior_hint="")
+    ] = ()
     """For `real`: two files, source and target; by default two shapes of SHREC'19."""
     runs: Path = Path("runs")
     """Folder of all runs, where finished trainings are found again."""

@@ -15,6 +15,7 @@ Item = TypeVar("Item")
 #: What the stages of a match are called.
 LABELS = {
     "read": "reading shapes",
+    "load": "loading the weights",
     "embed": "embedding both shapes",
     "match": "matching",
     "refine": "refining the map",
@@ -61,19 +62,28 @@ def _bar() -> Progress:
     from rich.progress import (
         BarColumn,
         Progress,
+        Task,
         TaskProgressColumn,
         TextColumn,
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
+    from rich.text import Text
+
+    class Times(TimeElapsedColumn):
+        """The time spent and, where the share is known, the time left."""
+
+        left = TimeRemainingColumn()
+
+        def render(self, task: Task) -> Text:
+            spent = super().render(task) + " so far"
+            return spent if task.total is None else spent + ", " + self.left.render(task) + " left"
 
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(24),
         TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        Times(),
         console=Console(stderr=True),
         transient=True,
     )

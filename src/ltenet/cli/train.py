@@ -8,11 +8,11 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from ltenet.cli.command import Command, OptionalPath, Result
+from ltenet.cli.command import Command, OptionalMinutes, OptionalName, OptionalPath, Result
 from ltenet.cli.output import say, table
 
 if TYPE_CHECKING:
@@ -37,21 +37,23 @@ class Train(Command):
       ltenet train paper --data SURREAL --set pairs.pool=230000
     """
 
-    config: tyro.conf.Positional[str | None] = None
+    config: tyro.conf.Positional[
+        Annotated[str | None, tyro.conf.arg(metavar="PRESET", help_behavior_hint="")]
+    ] = None
     """A preset (paper, dpc, human, animal, tiny, corrnet3d, ...) or a TOML file."""
     set: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """Change one setting, e.g. --set optim.lr=1e-4; may be repeated."""
     data: OptionalPath = None
     """Train on this set (SURREAL, SMAL, FAUST, ..., a folder of meshes) instead of generated
     shapes; --set pairs.what=NAME says which one where the folder's name does not."""
-    start: str | None = None
+    start: OptionalName = None
     """Begin with these weights, a name or folder, instead of random ones; their network and
     normalisation replace those of the settings."""
-    resume: str | None = None
+    resume: OptionalName = None
     """Go on with this run, given by its name or folder."""
-    name: str | None = None
+    name: OptionalName = None
     """Name of the run; by default that of the settings."""
-    minutes: float | None = None
+    minutes: OptionalMinutes = None
     """Stretch the schedule over this time, all of the run's, instead of its own length."""
     runs: Path = Path("runs")
     """Folder of all runs."""
@@ -68,6 +70,7 @@ class Train(Command):
         from ltenet.files import check_output_folder
         from ltenet.training.checkpoint import read_checkpoint
         from ltenet.training.loop import train
+        from ltenet.training.processes import require_fabric
         from ltenet.training.runs import find_run, joined_later, new_run, rewrite_config
         from ltenet.training.settings import load_config
 
@@ -100,6 +103,7 @@ class Train(Command):
             pairs = dataclasses.replace(config.pairs, radius=own.radius, center=own.center)
             config = dataclasses.replace(config, model=own, pairs=pairs)
         system = _system(config)
+        require_fabric()
         if self.resume is not None:
             rewrite_config(run, config)
         else:

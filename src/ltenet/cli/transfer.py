@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import tyro
 
-from ltenet.cli.command import Command, MapPath, OptionalPath, Result, SourcePath, TargetPath
+from ltenet.cli.command import (
+    Command,
+    IndexBase,
+    MapPath,
+    OptionalPath,
+    Result,
+    SourcePath,
+    TargetPath,
+)
 from ltenet.cli.output import say, table
 from ltenet.cli.progress import stages
 from ltenet.errors import InputError, UsageError
@@ -56,9 +64,11 @@ class Transfer(Command):
     fill: float = 0.05
     """Points that the map does not reach take over from near ones, up to this share of the
     diameter; scalars that are still missing come from neighbours. 0 leaves gaps."""
-    mesh_system: Literal["LPS", "RAS"] | None = None
+    mesh_system: Annotated[
+        Literal["LPS", "RAS"] | None, tyro.conf.arg(metavar="{LPS,RAS}", help_behavior_hint="")
+    ] = None
     """Axes of both shapes, if landmarks of 3D Slicer may have others; by default the same."""
-    index_base: Literal[0, 1] | None = None
+    index_base: IndexBase = None
     """What the numbers in a text map count from; by default as the suffix says."""
     force: bool = False
     """Replace files that exist."""

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-import tyro
-
-from ltenet.cli.command import Command, MapPath, OptionalPath, Result, SourcePath, TargetPath
+from ltenet.cli.command import (
+    Command,
+    IndexBase,
+    MapPath,
+    OptionalName,
+    OptionalPath,
+    OutputPath,
+    Result,
+    SourcePath,
+    TargetPath,
+)
 from ltenet.cli.output import table
 from ltenet.cli.progress import stages
 from ltenet.errors import UsageError
@@ -37,15 +45,15 @@ class View(Command):
     """Shape that the map leads to."""
     map: MapPath
     """The map: .npz of `ltenet match`, or .csv, .txt, .map or .vts."""
-    output: Annotated[OptionalPath, tyro.conf.arg(aliases=("-o",))] = None
+    output: OutputPath = None
     """HTML file to write."""
     png: OptionalPath = None
     """Picture of the coloured pair to write, drawn without a browser."""
     truth: OptionalPath = None
     """The true map, for errors and the accuracy curve."""
-    title: str | None = None
+    title: OptionalName = None
     """What stands at the head of the report; the names of the shapes by default."""
-    index_base: Literal[0, 1] | None = None
+    index_base: IndexBase = None
     """What the numbers in text maps count from; by default as the suffix says."""
     force: bool = False
     """Replace files that exist."""

@@ -27,8 +27,9 @@ from ltenet.collections.store import Store
 from ltenet.collections.unusual import with_notes
 from ltenet.collections.work import MAPS, PREPARED, match_pair, store_of
 from ltenet.configuration import to_dict
-from ltenet.errors import LTENetError, UsageError
+from ltenet.errors import InputError, LTENetError, UsageError
 from ltenet.files import atomic_path, check_output_folder, sweep
+from ltenet.io.formats.documents import read_json
 from ltenet.matching.config import MatchConfig
 
 if TYPE_CHECKING:
@@ -191,9 +192,10 @@ def _begin(folder: Path, store: Store, *, resume: bool, force: bool) -> None:
 
 
 def _read(path: Path) -> object:
+    """Return what the folder says about its batch, None where that is damaged."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
+        return read_json(path)
+    except InputError:
         return None
 
 
@@ -237,7 +239,7 @@ def _finished(
         [_content(store, one) for one in plan.specimens],
     )
     shapes += [
-        ShapeRecord(path.name, str(path), "left out", error=f"no reader for '{path.suffix}'")
+        ShapeRecord(path.name, str(path), "left out", error=_why_left_out(path))
         for path in plan.left_out
     ]
     write_shapes(folder, shapes)
@@ -272,3 +274,7 @@ def _working(engine: Engine, folder: Path, config: MatchConfig) -> Iterator[_Her
 
     with Cluster(folder, config, workers=engine.workers, scheduler=engine.scheduler) as cluster:
         yield cluster
+
+
+def _why_left_out(path: Path) -> str:
+    return "no points in it" if path.suffix.lower() == ".npz" else f"no reader for '{path.suffix}'"

@@ -1,6 +1,6 @@
 """What a batch matches: its specimens, the pairs of them, and the share of each shard.
 
-Everything here follows from names alone, so every process of a batch makes the same plan.
+Everything here follows from the files alone, so every process of a batch makes the same plan.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from ltenet.errors import InputError, UsageError
+from ltenet.io.formats.arrays import holds_points
 from ltenet.io.formats.tables import csv_rows
 from ltenet.io.formats.text import read_text
 from ltenet.io.shapes import LOADERS
@@ -116,7 +117,7 @@ def plan_folder(
         (path for path in folder.rglob("*") if path.is_file() and _wanted(path, folder, skip)),
         key=_natural,
     )
-    shapes = [path for path in files if path.suffix.lower() in LOADERS]
+    shapes = [path for path in files if _may_be_shape(path)]
     known = {path.resolve() for path in shapes}
     for path in templates:
         if not path.is_file():
@@ -141,8 +142,14 @@ def plan_folder(
             f"{folder}: got {count} shapes, expected enough for a pair; try a folder with more "
             f"files that end with {', '.join(LOADERS)}"
         )
-    left_out = tuple(path for path in files if path.suffix.lower() not in LOADERS)
+    left_out = tuple(path for path in files if path.resolve() not in known)
     return Plan(specimens, _tiled(pairs), goals, left_out)
+
+
+def _may_be_shape(path: Path) -> bool:
+    """Whether to read a file; archives of other things, such as templates, are none of ours."""
+    suffix = path.suffix.lower()
+    return suffix in LOADERS and (suffix != ".npz" or holds_points(path))
 
 
 def plan_table(table: Path) -> Plan:

@@ -127,6 +127,13 @@ class Journal:
         self._stream.close()
 
 
+#: What a line leads to that is no record.
+_UNREADABLE = (
+    *(ValueError, TypeError, KeyError, AttributeError),
+    *(OverflowError, RecursionError),
+)
+
+
 def read_journals(folder: Path) -> dict[tuple[str, str], Timed]:
     """Return the latest record of each pair, of all shards; final ones win."""
     found: dict[tuple[str, str], Timed] = {}
@@ -136,7 +143,8 @@ def read_journals(folder: Path) -> dict[tuple[str, str], Timed]:
                 values = json.loads(line)
                 seconds = float(values.pop("seconds"))
                 timed = Timed(PairRecord(**values), seconds)
-            except (ValueError, TypeError, KeyError, AttributeError):
+                hash(timed.record)
+            except _UNREADABLE:
                 continue  # the line that a killed process was writing
             pair = timed.record.source, timed.record.target
             if pair not in found or timed.record.final or not found[pair].record.final:

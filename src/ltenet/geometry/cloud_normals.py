@@ -7,12 +7,12 @@ spanning tree of most parallel neighbours each normal agrees with the one before
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components, minimum_spanning_tree
 
 from ltenet.geometry.arrays import FloatArray, IntArray
 from ltenet.geometry.neighbors import nearest_neighbors
 from ltenet.geometry.normals import vertex_normals
+from ltenet.geometry.surface_graph import sparse_graph
 
 #: Neighbours of a point, itself included.
 _NEIGHBORS = 16
@@ -44,7 +44,7 @@ def _oriented(points: FloatArray, normals: FloatArray, near: IntArray) -> FloatA
     start, stop = np.repeat(np.arange(count), near.shape[1]), near.reshape(-1)  # (E,) each
     parallel = np.abs(np.einsum("ed,ed->e", normals[start], normals[stop]))  # (E,)
     # Zero would mean no edge.
-    graph = csr_array((1.0 + 1e-6 - np.minimum(parallel, 1.0), (start, stop)), (count, count))
+    graph = sparse_graph(1.0 + 1e-6 - np.minimum(parallel, 1.0), start, stop, count)
     tree = minimum_spanning_tree(graph.maximum(graph.T))
     parts, part = connected_components(tree, directed=False)
     outwards = points - points.mean(axis=0)  # (N, 3)

@@ -86,7 +86,13 @@ def edge_lengths(graph: csr_array, points: FloatArray) -> csr_array:
     start, stop = graph.nonzero()  # (E,)
     # Zero would mean no edge: duplicates are linked by a very short one.
     lengths = np.maximum(np.linalg.norm(points[start] - points[stop], axis=1), 1e-9)
-    return csr_array((lengths, (start, stop)), shape=graph.shape)
+    return sparse_graph(lengths, start, stop, len(points))
+
+
+def sparse_graph(values: FloatArray, start: IntArray, stop: IntArray, count: int) -> csr_array:
+    """(N, N) values at (E,) pairs, with narrow indices: older scipy searches no others."""
+    places = start.astype(np.int32), stop.astype(np.int32)
+    return csr_array((values, places), shape=(count, count))
 
 
 def distances_along(
@@ -140,9 +146,8 @@ def nearest_along(graph: csr_array, points: FloatArray, starts: IntArray) -> Int
 
 def _symmetric(start: IntArray, stop: IntArray, count: int) -> csr_array:
     """(N, N) symmetric ones at (E,) pairs of different points."""
-    graph = csr_array((np.ones(len(start)), (start, stop)), shape=(count, count))
+    apart = start != stop  # (E,)
+    graph = sparse_graph(np.ones(int(apart.sum())), start[apart], stop[apart], count)
     graph = graph + graph.T
     graph.data[:] = 1.0
-    graph.setdiag(0)
-    graph.eliminate_zeros()
     return graph

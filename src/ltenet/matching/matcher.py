@@ -170,8 +170,8 @@ class Matcher:
         with self._stage("embed"):
             steps = _Steps(self._progress, "embed", 3 * len(shapes))
             found = side_by_side(*(partial(self._prepare_one, *shape, steps) for shape in shapes))
-        for prepared in found:
-            _tell_what_is_odd(prepared[0][0].sample.cleaned)
+        for (_, mirror, _), prepared in zip(shapes, found, strict=True):
+            _tell_what_is_odd(prepared[0][0].sample.cleaned, mirror=mirror)
         return found
 
     def _prepare_one(
@@ -306,8 +306,8 @@ def _tell_what_is_missing(networks: Networks, config: MatchConfig) -> None:
         )
 
 
-def _tell_what_is_odd(cleaned: Cleaned) -> None:
-    """Warn about outliers and about meshes turned inside out."""
+def _tell_what_is_odd(cleaned: Cleaned, *, mirror: bool) -> None:
+    """Warn about outliers and about meshes turned inside out, unless the mirror explains that."""
     shape = cleaned.given
     if cleaned.outliers:
         log.warning(
@@ -316,7 +316,7 @@ def _tell_what_is_odd(cleaned: Cleaned) -> None:
             cleaned.outliers,
             len(shape),
         )
-    if is_inside_out(shape.points, shape.faces):
+    if not mirror and is_inside_out(shape.points, shape.faces):
         log.warning(
             "%s: the faces look inwards: the mesh is turned inside out or mirrored (see --mirror)",
             shape.name,

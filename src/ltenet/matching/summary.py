@@ -116,7 +116,8 @@ def _notes(details: Mapping[str, Any]) -> Iterator[str]:
         counts = details.get(key)
         if isinstance(counts, list | tuple) and len(counts) == 2:
             for side, count in zip(("source", "target"), counts, strict=True):
-                if count:
+                explained = key == "inside_out" and side == "source" and details.get("mirror")
+                if count and not explained:
                     yield words.format(side=side, count=count)
 
 

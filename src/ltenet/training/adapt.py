@@ -6,10 +6,14 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from ltenet.errors import UsageError
-from ltenet.files import atomic_folder, check_output_folder, refuse_to_replace_folder
+from ltenet.files import (
+    atomic_folder,
+    check_output_folder,
+    refuse_to_replace_folder,
+    working_folder,
+)
 from ltenet.method.model import LTENet, note_files
 from ltenet.shape import Shape
 from ltenet.training.config import TrainingConfig
@@ -71,8 +75,8 @@ def adapt(
     pairs = OwnPairs(shapes, config.pairs, config.seed)
     held_back = OwnPairs(shapes, config.pairs, config.seed, "validation")
     # The run itself is of no use later: it could only go on with the same shapes at hand.
-    with TemporaryDirectory(prefix="ltenet-adapt-") as temporary:
-        run = new_run(config, Path(temporary))
+    with working_folder("ltenet-adapt") as temporary:
+        run = new_run(config, temporary)
         validation = HeldBack(draw_share(held_back, config.validation.pairs), [])
         result = train(config, run, pairs=pairs, held_back=validation, initial=model)
         with atomic_folder(folder, force=force) as whole:

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import torch
@@ -19,6 +20,16 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 
+def require_fabric() -> None:
+    """Refuse to train without Lightning Fabric, before a run is begun."""
+    try:
+        import_module("lightning_fabric")
+    except ImportError:
+        raise MissingError(
+            "got no Lightning Fabric, expected it for training; try `pip install 'ltenet[train]'`"
+        ) from None
+
+
 def start_processes(
     config: TrainingConfig, *, devices: int = 1, accelerator: str = "auto"
 ) -> Fabric:
@@ -27,12 +38,9 @@ def start_processes(
     Gloo connects CPUs and NCCL connects GPUs. The processes run the same command line, so
     this comes before the model is built.
     """
-    try:
-        from lightning_fabric import Fabric
-    except ImportError:
-        raise MissingError(
-            "got no Lightning Fabric, expected it for training; try `pip install 'ltenet[train]'`"
-        ) from None
+    require_fabric()
+    from lightning_fabric import Fabric
+
     # What torchrun says comes first: it may have started processes on several machines.
     devices = int(os.environ.get("LOCAL_WORLD_SIZE", devices))
     nodes = max(1, int(os.environ.get("WORLD_SIZE", devices)) // devices)

@@ -11,19 +11,16 @@ import contextlib
 import html
 import os
 import secrets
-import shutil
 import socket
-import tempfile
 import threading
 import webbrowser
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from ltenet.errors import MissingError, UsageError
-from ltenet.files import process_tag, sweep
+from ltenet.files import working_folder
 from ltenet.viewer.guarding import HOST
 
 #: Connections at a time; a browser opens about six.
@@ -52,7 +49,7 @@ def listen(
     listener = _bound(port)
     port = listener.getsockname()[1]
     token = secrets.token_urlsafe(32)
-    with contextlib.closing(listener), _private_folder() as folder:
+    with contextlib.closing(listener), working_folder("ltenet-app") as folder:
         config = uvicorn.Config(
             application(folder, token, port),
             http=_bounded_protocol(),
@@ -111,19 +108,6 @@ def _bound(port: int) -> socket.socket:
             "65535; try without --port"
         ) from None
     return listener
-
-
-@contextmanager
-def _private_folder() -> Iterator[Path]:
-    """Make a folder that only this user can read; it goes with us, or when the next app starts."""
-    place = Path(tempfile.gettempdir())
-    sweep(place)
-    folder = place / f"ltenet-app.{process_tag()}-{secrets.token_hex(4)}"
-    folder.mkdir(mode=0o700)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _bounded_protocol() -> type[Any]:

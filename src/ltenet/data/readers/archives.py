@@ -36,11 +36,14 @@ class ToscaArchive(ShapeSet):
         self.names = tuple(arrays.texts("names"))
         self._classes = arrays.whole("class_ids", (len(self.names),))
         class_names = arrays.texts("class_names")
+        for number in self._classes:
+            if not 0 <= number < len(class_names):
+                raise arrays.damaged(f"class {number}, of {len(class_names)}")
         self.categories = tuple(class_names[number] for number in self._classes)
         self.pairs = arrays.pairs(len(self.names))
-        self._offsets = arrays.whole("vert_offsets", (len(self.names) + 1,))
+        self._offsets = arrays.offsets("vert_offsets", len(self.names))
         self._vertices = arrays.real("verts", (int(self._offsets[-1]), 3))
-        self._face_offsets = arrays.whole("class_face_offsets", (len(class_names) + 1,))
+        self._face_offsets = arrays.offsets("class_face_offsets", len(class_names))
         self._faces = arrays.whole("class_faces", (int(self._face_offsets[-1]), 3))
         self._matrix = canonical_matrix("x z -y", 0.01)
 
@@ -78,7 +81,7 @@ class Shrec19Archive(ShapeSet):
         self._points = arrays.real("pts", (count, -1, 3))
         self._original = arrays.whole("orig_vertex", self._points.shape[:2])
         self._surface = arrays.real("surf_pts", (count, -1, 3))
-        self._upright = arrays.real("to_yup", (count, 3, 3))
+        self._upright = arrays.rotations("to_yup", count)
         self._distinct = np.stack([_first_places(row) for row in self._original])  # (S, V)
 
     def shape(self, index: int) -> Shape:
@@ -216,6 +219,15 @@ class _Arrays:
 
     def real(self, key: str, shape: tuple[int, ...]) -> FloatArray:
         return self._take(key, shape, "fiu").astype(np.float64)
+
+    def rotations(self, key: str, count: int) -> FloatArray:
+        """(S, 3, 3) turns, perhaps with a reflection."""
+        turns = self.real(key, (count, 3, 3))
+        with np.errstate(all="ignore"):
+            squares = turns @ turns.transpose(0, 2, 1)  # (S, 3, 3)
+        if not np.allclose(squares, np.eye(3), atol=1e-3):
+            raise self.damaged(f"matrices in '{key}' that do more than turn")
+        return turns
 
     def pairs(self, count: int) -> IntArray:
         pairs = self.whole("pairs", (-1, 2))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from ltenet.errors import InputError
 from ltenet.evaluation.optional import optional
 from ltenet.geometry.arrays import FloatArray, IntArray
 from ltenet.geometry.normals import face_areas
+from ltenet.geometry.surface_graph import sparse_graph
 from ltenet.shape import Shape
 
 
@@ -25,7 +25,7 @@ def geodesic_distances(shape: Shape, starts: IntArray, ends: IntArray) -> FloatA
             "try whole meshes, or leave the geodesic error out"
         )
     edges = np.concatenate([shape.faces[:, [0, 1]], shape.faces[:, [1, 2]]])  # (E, 2)
-    links = coo_array((np.ones(len(edges)), edges.T), shape=(len(shape), len(shape)))
+    links = sparse_graph(np.ones(len(edges)), edges[:, 0], edges[:, 1], len(shape))
     part = connected_components(links, directed=False)[1]  # (V,)
     solver = optional("potpourri3d").MeshHeatMethodDistanceSolver(
         np.array(shape.points), np.array(shape.faces)

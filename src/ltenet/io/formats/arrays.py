@@ -190,6 +190,14 @@ def write_npz(shape: Shape, path: Path) -> None:
         np.savez_compressed(stream, **arrays)
 
 
+def holds_points(path: Path) -> bool:
+    """Whether an archive may be a shape; a damaged one may."""
+    try:
+        return not set(read_archive(path)).isdisjoint(_POINTS)
+    except InputError:
+        return True
+
+
 def pick(arrays: Mapping[str, NDArray[Any]], names: tuple[str, ...]) -> NDArray[Any] | None:
     """Return the first of the arrays that has one of the names."""
     return next((arrays[name] for name in names if name in arrays), None)
