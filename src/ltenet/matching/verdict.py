@@ -44,8 +44,8 @@ class PairEvidence(NamedTuple):
 
 
 #: Weights of `PairEvidence`, and what is added to their sum.
-WEIGHTS = PairEvidence(-2.0, -2.0, -2.0, -2.0, -4.0, 3.0, 4.0)
-BIAS = 1.0
+WEIGHTS = PairEvidence(-1.9, -1.3, -14.8, -11.3, -5.2, 4.0, 5.4)
+BIAS = -3.1
 
 
 def pair_evidence(best: Candidate, scores: FloatArray) -> PairEvidence:
