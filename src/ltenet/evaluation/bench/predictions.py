@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ltenet.correspondence import Correspondence
 from ltenet.errors import InputError, LTENetError
@@ -35,11 +36,15 @@ class Prediction(NamedTuple):
         Wall time without loading and drawing.
     memory
         Most megabytes in use on top of those before; None if not known.
+    matched
+        (N,) whether the method gave a point a partner; None if it gave every point one. In `map`
+        every point has one.
     """
 
     map: Correspondence
     seconds: float
     memory: float | None = None
+    matched: NDArray[np.bool_] | None = None
 
 
 class PredictionCache:
@@ -81,7 +86,9 @@ class PredictionCache:
         start = time.perf_counter()
         correspondence, memory = with_peak_memory(lambda: match(source, target))
         seconds = time.perf_counter() - start
-        _write(path, Prediction(_complete(correspondence, source, target), seconds, memory))
+        complete = _complete(correspondence, source, target)
+        matched = None if correspondence.matched.all() else correspondence.matched  # (N,)
+        _write(path, Prediction(complete, seconds, memory, matched))
         written = _read(path, len(source), len(target))
         assert written is not None  # scores use the stored precision, also the first time
         return written
@@ -131,6 +138,8 @@ def _write(path: Path, prediction: Prediction) -> None:
     if correspondence.neighbors is not None and correspondence.weights is not None:
         arrays["neighbors"] = correspondence.neighbors.astype(np.int32)
         arrays["weights"] = correspondence.weights.astype(np.float32)
+    if prediction.matched is not None:
+        arrays["matched"] = prediction.matched
     if correspondence.scores is not None:
         arrays["scores"] = correspondence.scores.astype(np.float32)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -155,5 +164,5 @@ def _read(path: Path, source_size: int, target_size: int) -> Prediction | None:
         memory = float(arrays["memory"]) if "memory" in arrays else None
     except (LTENetError, KeyError, TypeError, ValueError):
         return None  # damaged, so made again
-    found = Prediction(correspondence, seconds, memory)
+    found = Prediction(correspondence, seconds, memory, arrays.get("matched"))
     return found if len(correspondence) == source_size else None
