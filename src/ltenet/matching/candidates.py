@@ -23,6 +23,8 @@ from ltenet.geometry.rotations import kabsch
 from ltenet.matching.config import Orient
 from ltenet.matching.frame_networks import KINDS
 from ltenet.matching.networks import Networks
+from ltenet.matching.part_frames import better_turn
+from ltenet.matching.placement import place_part
 from ltenet.matching.preparation import Prepared, yaw_only
 from ltenet.matching.steering import MISSED, Steering
 from ltenet.refinement.embedded_shape import EmbeddedShape
@@ -114,6 +116,7 @@ def ranked_candidates(
     refine: Method,
     tell: Tell = silent,
     steering: Steering | None = None,
+    same_scale: bool = False,
 ) -> list[Candidate]:
     """Find the weights and orientations that may be right, the most probable first; refine them.
 
@@ -135,6 +138,8 @@ def ranked_candidates(
         Told how far the work is.
     steering
         Pairs that are known beforehand.
+    same_scale
+        Whether both shapes are given in one unit, which tells how large a part is.
     """
     possible = [
         way
@@ -146,6 +151,9 @@ def ranked_candidates(
     ways = side_by_side(*(partial(_first_look, *way, steering) for way in possible))
     tell(_LOOKED)
     ways += _agreeing(min(ways, key=lambda way: way.cost), orient, steering)
+    if steering is None:
+        ways += _turned_part(min(ways, key=lambda way: way.cost), orient)
+        ways += _placed_part(min(ways, key=lambda way: way.cost), same_scale=same_scale)
     ways.sort(key=lambda way: way.cost)
     close = [way for way in ways if way.cost <= ways[0].cost + CLOSE]
     tried = ways[:1] if refine == "none" else _distinct(close)
@@ -284,6 +292,23 @@ def _agreeing(way: Way, orient: Orient, steering: Steering | None) -> list[Way]:
         partial(_first_look, way.networks, source.rotated(turn), target, way.prior, steering),
         partial(_first_look, way.networks, source, target.rotated(turn.T), way.prior, steering),
     )
+
+
+def _turned_part(way: Way, orient: Orient) -> list[Way]:
+    """Rotate the shape that is a part of the other, if that makes a more plausible map."""
+    found = better_turn(way.source, way.target, orient)
+    if found is None:
+        return []
+    target_turns, turn = found
+    source = way.source if target_turns else way.source.rotated(turn)
+    target = way.target.rotated(turn) if target_turns else way.target
+    return [_first_look(way.networks, source, target, way.prior)]
+
+
+def _placed_part(way: Way, *, same_scale: bool) -> list[Way]:
+    """Scale and move the shape that is a part of the other to where it belongs."""
+    found = place_part(way.source, way.target, same_scale=same_scale)
+    return [] if found is None else [_first_look(way.networks, *found, way.prior)]
 
 
 def _distinct(ways: list[Way]) -> list[Way]:

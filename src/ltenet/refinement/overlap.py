@@ -2,7 +2,8 @@
 
 A point whose partner is missing still has a nearest feature, but the way back ends elsewhere: the
 best partner of that partner is another point, often far away. Where both shapes hold a surface, the
-round trip is short. So the share of short round trips around a point tells whether it has a partner.
+round trip is short. So the share of short round trips around a point tells whether it has a
+partner.
 """
 
 from __future__ import annotations

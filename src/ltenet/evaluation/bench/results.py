@@ -44,7 +44,8 @@ UNITS = {
     "failed_percent": "% of pairs with an err_percent above 10",
     "geodesic": "% of sqrt(area), along the surface",
     "calibration_error": "gap between promised and observed share within 5 % of dmax, up to 1",
-    "overlap_iou": "intersection over union of predicted and true overlap, of the shape where it is lower",
+    "overlap_iou": "intersection over union of predicted and true overlap, of the shape where it "
+    "is lower",
     "sure_failures_percent": "% of pairs with an err_percent above 10 and a mean probability of "
     "0.8 or more",
     "seconds_per_pair": "s",
