@@ -45,6 +45,9 @@ LEAST_PRIOR = -6.0
 DISAGREE = 20.0
 #: Ways whose first look costs at most this much more than the best are refined too.
 CLOSE = 0.1
+#: Cost of a first look from which none of the frames in question may be right: if one shape is a
+#: part, each of them is where the search for its frame starts.
+POOR = 0.95
 #: Mean distance between the first looks of two ways, for shapes of root-mean-square radius 0.5,
 #: below which both would be refined to the same map.
 SAME = 0.1
@@ -150,10 +153,11 @@ def ranked_candidates(
     _embed((one for way in possible for one in way[1:3]), lambda one: one.first_part)
     ways = side_by_side(*(partial(_first_look, *way, steering) for way in possible))
     tell(_LOOKED)
-    ways += _agreeing(min(ways, key=lambda way: way.cost), orient, steering)
+    looked = min(ways, key=lambda way: way.cost)
+    ways += _agreeing(looked, orient, steering)
     if steering is None:
-        ways += _turned_part(min(ways, key=lambda way: way.cost), orient)
-        ways += _placed_part(min(ways, key=lambda way: way.cost), same_scale=same_scale)
+        starts = [looked] if looked.cost < POOR else list(ways)
+        ways += [way for one in starts for way in _of_a_part(one, orient, same_scale=same_scale)]
     ways.sort(key=lambda way: way.cost)
     close = [way for way in ways if way.cost <= ways[0].cost + CLOSE]
     tried = ways[:1] if refine == "none" else _distinct(close)
@@ -294,21 +298,18 @@ def _agreeing(way: Way, orient: Orient, steering: Steering | None) -> list[Way]:
     )
 
 
-def _turned_part(way: Way, orient: Orient) -> list[Way]:
-    """Rotate the shape that is a part of the other, if that makes a more plausible map."""
-    found = better_turn(way.source, way.target, orient)
-    if found is None:
-        return []
-    target_turns, turn = found
-    source = way.source if target_turns else way.source.rotated(turn)
-    target = way.target.rotated(turn) if target_turns else way.target
-    return [_first_look(way.networks, source, target, way.prior)]
-
-
-def _placed_part(way: Way, *, same_scale: bool) -> list[Way]:
-    """Scale and move the shape that is a part of the other to where it belongs."""
-    found = place_part(way.source, way.target, same_scale=same_scale)
-    return [] if found is None else [_first_look(way.networks, *found, way.prior)]
+def _of_a_part(way: Way, orient: Orient, *, same_scale: bool) -> list[Way]:
+    """Turn and place the shape that is a part of the other as makes more plausible maps."""
+    found: list[Way] = []
+    turned = better_turn(way.source, way.target, orient)
+    if turned is not None:
+        prior = max(way.prior + turned.opinion, LEAST_PRIOR)
+        found.append(_first_look(way.networks, turned.source, turned.target, prior))
+    for one in (way, *found):
+        placed = place_part(one.source, one.target, same_scale=same_scale)
+        if placed is not None:
+            found.append(_first_look(way.networks, *placed, one.prior))
+    return found
 
 
 def _distinct(ways: list[Way]) -> list[Way]:

@@ -9,6 +9,7 @@ rotation whose nearest features make the most plausible map is one more way to m
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import NamedTuple
 
@@ -32,6 +33,8 @@ _POINTS = 384
 _YAWS, _TILTS = (45, 90, 135, 180, -135, -90, -45), (35, -35)
 #: Degrees about each axis that are tried then, around the best so far, round by round.
 _FINER = (22.0, 11.0)
+#: Degrees from which a rotation leads to another frame than the one that the networks found.
+_ANOTHER = 70.0
 #: Decrease of the energy from which a rotation is worth a way of its own.
 _GAIN = 0.01
 
@@ -45,10 +48,24 @@ class _Trial(NamedTuple):
     energy: float
 
 
-def better_turn(
-    source: Prepared, target: Prepared, orient: Orient
-) -> tuple[bool, FloatArray] | None:
-    """Find a rotation of the part that makes a more plausible map; None if there is none.
+class Turned(NamedTuple):
+    """Both shapes, one of them rotated against its frame.
+
+    Attributes
+    ----------
+    source, target
+        In their new orientations.
+    opinion
+        How much less probable the orientation networks hold the new frame: a logarithm, at most 0.
+    """
+
+    source: Prepared
+    target: Prepared
+    opinion: float
+
+
+def better_turn(source: Prepared, target: Prepared, orient: Orient) -> Turned | None:
+    """Rotate the part so that it makes a more plausible map; None if no rotation does.
 
     Parameters
     ----------
@@ -56,10 +73,6 @@ def better_turn(
         Both shapes in the orientations of the best way so far.
     orient
         How they may be rotated.
-
-    Returns
-    -------
-    Whether the target is the part that rotates, and by how much: (3, 3).
     """
     target_turns = target_is_part(Pair(source.first_part, target.first_part))
     if target_turns is None or orient == "none":
@@ -79,7 +92,16 @@ def better_turn(
         best = min([best, *finer], key=lambda one: one.energy)
     if best.energy > start.energy - _GAIN:
         return None
-    return target_turns, best.turn
+    turned, opinion = part.rotated(best.turn), _opinion(part, best.turn)
+    return Turned(source, turned, opinion) if target_turns else Turned(turned, target, opinion)
+
+
+def _opinion(part: Prepared, turn: FloatArray) -> float:
+    """Logarithm of how probable a frame is that is (3, 3) turned, over that of the part's own."""
+    if part.frame is None or np.trace(turn) > 1 + 2 * math.cos(math.radians(_ANOTHER)):
+        return 0.0
+    certainty = min(max(part.frame.certainty, 0.02), 0.98)
+    return min(0.0, math.log((1 - certainty) / certainty))
 
 
 class _Tries:
