@@ -155,7 +155,7 @@ def ranked_candidates(
     tell(_LOOKED)
     looked = min(ways, key=lambda way: way.cost)
     ways += _agreeing(looked, orient, steering)
-    if steering is None:
+    if steering is None and refine != "none":  # the paper's test phase knows no parts
         starts = [looked] if looked.cost < POOR else list(ways)
         ways += [way for one in starts for way in _of_a_part(one, orient, same_scale=same_scale)]
     ways.sort(key=lambda way: way.cost)

@@ -123,9 +123,9 @@ class _Tries:
         self._points = shape.points[shape.spread(_POINTS)]  # (n, 3)
         self._graphs = self._model.graphs_of(self._points)
 
-    def all_of(self, turns: list[FloatArray]) -> list[_Trial]:
+    def all_of(self, rotations: list[FloatArray]) -> list[_Trial]:
         """Try (3, 3) rotations."""
-        return side_by_side(*(partial(self.of, turn) for turn in turns))
+        return side_by_side(*(partial(self.of, turn) for turn in rotations))
 
     def of(self, turn: FloatArray) -> _Trial:
         """Try one (3, 3) rotation."""

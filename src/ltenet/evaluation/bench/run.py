@@ -149,6 +149,8 @@ def method_options(config: BenchConfig, shapes: ShapeSet) -> dict[str, Any]:
         # By name, so that a result says what was used and no change of a default goes unseen.
         usual = MatchConfig()
         options = {name: getattr(usual, name) for name in given} | options
+        if config.partial is not None:  # which points have no partner is part of the answer
+            options["threshold"] = usual.threshold
     return options | dict(config.options)
 
 
