@@ -107,6 +107,28 @@ def test_the_cache_remembers_which_points_were_left_unmatched(tmp_path: Path):
         assert (found.map.indices >= 0).all()
 
 
+class WithOutlier(Left):
+    """The same, with a first point that has neither a partner nor neighbours."""
+
+    def __call__(self, source: Shape, target: Shape) -> Correspondence:
+        found = super().__call__(source, target)
+        indices, weights = found.indices.copy(), found.weights.copy()
+        indices[0], weights[0] = -1, 0.0
+        return Correspondence(
+            indices=indices, target_size=len(target), neighbors=found.neighbors, weights=weights
+        )
+
+
+def test_an_outlier_is_scored_like_the_point_beside_it(tmp_path: Path):
+    rng = np.random.default_rng(0)
+    source, target = Shape(rng.normal(size=(60, 3))), Shape(rng.normal(size=(70, 3)))
+    found = PredictionCache(tmp_path).get(WithOutlier, {"method": "odd"}, source, target)
+    beside = 1 + np.linalg.norm(source.points[1:] - source.points[0], axis=1).argmin()
+    assert not found.matched[0]
+    assert found.map.indices[0] == found.map.indices[beside]
+    assert found.map.weights.sum(axis=1).tolist() == [1.0] * 60
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("both", [False, True])
 def test_a_benchmark_of_parts(tmp_path: Path, both: bool):

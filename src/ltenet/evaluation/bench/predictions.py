@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import KDTree
 
 from ltenet.correspondence import Correspondence
 from ltenet.errors import InputError, LTENetError
@@ -106,7 +107,8 @@ def default_cache() -> Path:
 def _complete(correspondence: Correspondence, source: Shape, target: Shape) -> Correspondence:
     """Give every point a partner, because all are scored.
 
-    A point that the method leaves unmatched gets its strongest neighbour.
+    A point that the method leaves unmatched gets its strongest neighbour, and an outlier, which has
+    no neighbours, those of the nearest point that has.
     """
     sizes = len(correspondence), correspondence.target_size
     if sizes != (len(source), len(target)):
@@ -122,9 +124,15 @@ def _complete(correspondence: Correspondence, source: Shape, target: Shape) -> C
             f"got {left_out.sum()} of {len(source)} points without a partner, expected one for "
             "every point, because all are scored; try a threshold of 0"
         )
-    strongest = correspondence.weights.argmax(axis=1)  # (N,)
-    nearest = correspondence.neighbors[np.arange(len(source)), strongest]  # (N,)
-    return replace(correspondence, indices=np.where(left_out, nearest, correspondence.indices))
+    known = correspondence.weights.sum(axis=1) > 0  # (N,)
+    rows = np.flatnonzero(known)  # (P,)
+    stand_in = np.arange(len(source))  # (N,)
+    if len(rows) and not known.all():
+        stand_in[~known] = rows[KDTree(source.points[rows]).query(source.points[~known])[1]]
+    neighbors, weights = correspondence.neighbors[stand_in], correspondence.weights[stand_in]
+    nearest = neighbors[np.arange(len(source)), weights.argmax(axis=1)]  # (N,)
+    indices = np.where(left_out, nearest, correspondence.indices)  # (N,)
+    return replace(correspondence, indices=indices, neighbors=neighbors, weights=weights)
 
 
 def _write(path: Path, prediction: Prediction) -> None:
