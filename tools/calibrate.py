@@ -4,9 +4,9 @@
     python -m tools.calibrate human
 
 The first command fits and writes `calibration.json` into the package, the second only measures
-what is there, on other shapes. In half of the pairs both shapes have lost up to half of their
-surface. Printed are the expected calibration error (ten bins of equal width, weighted by their
-points), and how well the probability tells points without a partner (AUC).
+what is there, on other shapes. In half of the pairs both shapes may be parts: cropped or cut, with
+holes, in view of a camera, or a limb. Printed are the expected calibration error (ten bins of equal
+width, weighted by their points), and how well the probability tells points without a partner (AUC).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -33,6 +33,17 @@ from ltenet.method.model import find_weights
 from ltenet.metrics import calibration_error, reliability
 from ltenet.shape import Shape
 
+#: What is missing from both shapes of half of the pairs.
+PARTS: dict[str, Any] = {
+    "crop": 0.5,
+    "crop_chance": 0.25,
+    "cut_chance": 0.25,
+    "view_chance": 0.25,
+    "limb_chance": 0.1,
+    "holes_chance": 0.25,
+    "holes": 20,
+    "hole_area": (0.005, 0.03),
+}
 KNOTS = 20
 FIT_SEED, TEST_SEED = 11, 12
 
@@ -63,9 +74,8 @@ def draw(what: str, model: str, count: int, seed: int) -> Sample:
     detail = {"human": 1.0, "animal": 4.0}[what]
     rows = []
     for partial in (False, True):
-        augmentation = Augmentation(
-            noise=0.002, density=3.0, detail=detail, crop=0.5 if partial else 0.0
-        )
+        parts = PARTS if partial else {}
+        augmentation = Augmentation(noise=0.002, density=3.0, detail=detail, **parts)
         config = PairConfig(
             what=what,  # type: ignore[arg-type]
             points=(640, 1024),

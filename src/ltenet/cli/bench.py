@@ -25,7 +25,11 @@ from ltenet.matching.config import Orient
 from ltenet.refinement.options import Method
 
 if TYPE_CHECKING:
-    from ltenet.evaluation.bench.run import BenchConfig, BenchRun
+    from ltenet.evaluation.bench.config import BenchConfig
+    from ltenet.evaluation.bench.run import BenchRun
+
+#: Points at which the error along the surface is measured between parts of whole meshes.
+_GEODESIC = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +62,7 @@ class Bench(Command):
         tyro.conf.arg(metavar="{shared,independent,full}", help_behavior_hint=""),
     ] = None
     """The same points on both shapes as in papers, each shape drawn by itself, or whole meshes; by
-    default shared, and full for sets of whole meshes (faust_r, shrec07, ...)."""
+    default shared, independent for parts, and full for sets of whole meshes (faust_r, ...)."""
     by: Literal["vertex", "area"] = "vertex"
     """What independent samples are drawn from."""
     points: int = 1024
@@ -71,10 +75,16 @@ class Bench(Command):
     """Standard deviation of Gaussian noise on the source, in the unit of the set."""
     rotate: Literal["none", "yaw", "any"] = "none"
     """Turn each shape by its own random rotation first."""
+    partial: Literal["cut", "holes", "view", "limb"] | None = None
+    """Match a part of the source onto the whole target: cut by a plane, with holes, in view of a
+    camera, or one limb; see docs/partial.md."""
+    both: bool = False
+    """Match parts of both shapes."""
     strict: bool = False
     """Count distances below a tolerance only, not those equal to it."""
-    geodesic: int = 0
-    """At how many points of each pair the error along the surface is measured; needs faces."""
+    geodesic: int | None = None
+    """At how many points of each pair the error along the surface is measured; needs faces. By
+    default 200 for parts of whole meshes, else none."""
     no_cycle: bool = False
     """Leave out the cycle error, which needs the map back and takes as long again."""
     workers: int = 0
@@ -141,7 +151,7 @@ class Bench(Command):
 
     def _config(self, method: str) -> BenchConfig:
         from ltenet.evaluation.bench.benchmarks import protocol_of
-        from ltenet.evaluation.bench.run import BenchConfig
+        from ltenet.evaluation.bench.config import BenchConfig
         from ltenet.evaluation.peers.table import find_peer
 
         sampled = protocol_of(self.benchmark) == "samples"
@@ -156,18 +166,30 @@ class Bench(Command):
             data=data_folder(self.data),
             method=method,
             options=tuple(read_option(text) for text in self.option),
-            sampling=self.sampling or ("shared" if sampled else "full"),
+            sampling=self.sampling or self._usual_sampling(sampled=sampled),
             by=self.by,
             points=self.points,
             pairs=self.pairs,
             seeds=read_seeds(self.seeds or ("0,1,2" if sampled else "0")),
             noise=self.noise,
             rotate=self.rotate,
-            cycle=sampled and not self.no_cycle,
+            cycle=sampled and not self.no_cycle and self.partial is None,
             strict=self.strict,
-            geodesic=self.geodesic,
+            geodesic=self._geodesic(),
+            partial=self.partial,
+            both=self.both,
             **given,
         )
+
+    def _usual_sampling(self, *, sampled: bool) -> Literal["shared", "independent", "full"]:
+        if not sampled:
+            return "full"
+        return "shared" if self.partial is None else "independent"
+
+    def _geodesic(self) -> int:
+        if self.geodesic is not None:
+            return self.geodesic
+        return _GEODESIC if self.partial is not None and self.sampling == "full" else 0
 
     def _run(self, config: BenchConfig) -> BenchRun:
         from ltenet.evaluation.bench.run import run_bench
@@ -191,6 +213,8 @@ def _text(result: dict[str, Any], table: str) -> str:
     if not result:
         return table
     drawn = "whole meshes" if result["sampling"] == "full" else f"{result['sampling']} samples"
+    if result["partial"] is not None:
+        drawn += f", {result['partial']} to {result['partial'] if result['both'] else 'whole'}"
     told = [
         f"{result['benchmark']}, {result['pairs']} pairs, {drawn}, seeds "
         f"{', '.join(map(str, result['seeds']))}; figures of the {result['scored']} prediction"

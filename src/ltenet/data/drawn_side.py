@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ from scipy.sparse import csr_array
 
 from ltenet.bodies.generated import Template
 from ltenet.data.augmentation import Augmentation, cut_region, draw_crop, draw_uneven
+from ltenet.data.parts import hole_mask, view_direction
 from ltenet.data.sampling import (
     Anchors,
     face_masses,
@@ -19,7 +19,7 @@ from ltenet.data.sampling import (
     sample_faces,
     sample_vertices,
 )
-from ltenet.data.scans import curvatures, discs, visible_vertices
+from ltenet.data.scans import curvatures, visible_vertices
 from ltenet.geometry.arrays import FloatArray
 from ltenet.geometry.farthest_points import farthest_point_sample
 from ltenet.geometry.normals import face_areas
@@ -31,7 +31,6 @@ _CUT_SAMPLES = 256  # points that stand for the surface when a share of it is cu
 _EVEN_CANDIDATES = 3  # random points for each one that farthest-point sampling keeps
 _LEAST_LEFT = 0.02  # share of the surface below which a change is not made
 _LEAST_COMMON = 0.15  # share of the smaller part that both shapes must have in common
-_LEVEL_VIEWS = 0.6  # cameras look less often from above and below
 
 
 class Side(NamedTuple):
@@ -117,8 +116,7 @@ class SideDrawer:
             region = cut_region(direction, spread, low + (high - low) * share)
             masks.append(region.keeps(vertices))
         elif part < change.cut_chance + change.view_chance:
-            towards = direction * (1.0, _LEVEL_VIEWS, 1.0)  # (3,)
-            masks.append(visible_vertices(vertices, faces, towards))
+            masks.append(visible_vertices(vertices, faces, view_direction(direction)))
         elif part < change.cut_chance + change.view_chance + change.limb_chance:
             regions = list(template.regions.values())
             if regions:
@@ -144,9 +142,7 @@ class SideDrawer:
         low, high = self._augmentation.hole_area
         shares = low * (high / low) ** rng.random(count)  # (H,)
         area = float(face_areas(vertices, faces).sum())
-        radii = np.sqrt(shares * area / math.pi)  # (H,)
-        centres = rng.integers(len(vertices), size=count)  # (H,)
-        return discs(self._graphs[template.name], vertices, centres, radii)
+        return hole_mask(self._graphs[template.name], vertices, area, shares, rng)
 
 
 def with_common_part(source: Side, target: Side) -> Side:

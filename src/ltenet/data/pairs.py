@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ltenet.data.augmentation import Rotate, add_noise, random_rotation
 from ltenet.data.sampling import positions_of, sample_surface, sample_vertices
@@ -44,7 +45,7 @@ class BenchmarkPair:
         (M, 3) float64 points of the target.
     truth
         (N, 3) true position of each source point on the target; not a number where it is unknown,
-        which happens with full sampling only.
+        which happens with full sampling only, and where it is missing.
     partner
         (N,) index into `target` of the true partner, -1 where it was not drawn.
     source_vertices, target_vertices
@@ -57,6 +58,9 @@ class BenchmarkPair:
         Largest distance between two of the target points, ``dmax``.
     source_faces, target_faces
         With full sampling the faces of each shape, if it has any, numbered like the points here.
+    missing
+        Of partial shapes, (N,) True where the true partner is missing from the target; None where
+        both shapes are whole.
     """
 
     source: FloatArray
@@ -71,6 +75,7 @@ class BenchmarkPair:
     diameter: float
     source_faces: IntArray | None = None
     target_faces: IntArray | None = None
+    missing: NDArray[np.bool_] | None = None
 
 
 class _Draw(NamedTuple):
@@ -124,13 +129,7 @@ def benchmark_pair(
     """
     _check_options(shape_set, pair, sampling, by, rotate)
     source_index, target_index = (int(index) for index in shape_set.pairs[pair])
-    truth = shape_set.truth(source_index, target_index)
-    if truth is None or len(truth.source) == 0:
-        raise MissingError(
-            f"{shape_set.name}: got no correspondence between {shape_set.names[source_index]} and "
-            f"{shape_set.names[target_index]}, expected a pair with ground truth; try another "
-            "pair, or add the map files"
-        )
+    truth = known_truth(shape_set, source_index, target_index)
     source, target = shape_set.shape(source_index), shape_set.shape(target_index)
     rngs = [np.random.default_rng([seed, pair, stream]) for stream in range(4)]
     if sampling == "shared":
@@ -142,8 +141,9 @@ def benchmark_pair(
     else:
         surface = shape_set.surface(target_index) if target.faces is None else None
         draw = _draw_independent_areas(source, target, truth, surface, points, rngs)
-    draw = _rotated(draw, rotate, rngs[_ROTATION])
-    fields = draw._replace(source=add_noise(draw.source, noise, rngs[_NOISE]))._asdict()
+    placed = rotated((draw.source, draw.target, draw.truth), rotate, rngs[_ROTATION])
+    fields = draw._asdict() | placed._asdict()
+    fields["source"] = add_noise(placed.source, noise, rngs[_NOISE])
     return BenchmarkPair(
         source_name=shape_set.names[source_index],
         target_name=shape_set.names[target_index],
@@ -266,16 +266,40 @@ def _common_faces(source: Shape, target: Shape, truth: GroundTruth) -> IntArray 
     return source.faces[known[source.faces].all(axis=1)]  # (F', 3)
 
 
-def _rotated(draw: _Draw, rotate: Rotate, rng: np.random.Generator) -> _Draw:
+class Placed(NamedTuple):
+    """Source (N, 3), target (M, 3) and truth (N, 3) of a pair."""
+
+    source: FloatArray
+    target: FloatArray
+    truth: FloatArray
+
+
+def rotated(
+    pair: tuple[FloatArray, FloatArray, FloatArray], rotate: Rotate, rng: np.random.Generator
+) -> Placed:
+    """Turn source (N, 3) and target (M, 3) about their means; the truth (N, 3) goes along."""
+    source, target, truth = pair
     if rotate == "none":
-        return draw
+        return Placed(source, target, truth)
     turns = [random_rotation(rotate, rng) for _ in range(2)]  # (3, 3) each
-    source_centre, target_centre = draw.source.mean(axis=0), draw.target.mean(axis=0)  # (3,), (3,)
-    return draw._replace(
-        source=(draw.source - source_centre) @ turns[0].T + source_centre,
-        target=(draw.target - target_centre) @ turns[1].T + target_centre,
-        truth=(draw.truth - target_centre) @ turns[1].T + target_centre,
+    source_centre, target_centre = source.mean(axis=0), target.mean(axis=0)  # (3,), (3,)
+    return Placed(
+        source=(source - source_centre) @ turns[0].T + source_centre,
+        target=(target - target_centre) @ turns[1].T + target_centre,
+        truth=(truth - target_centre) @ turns[1].T + target_centre,
     )
+
+
+def known_truth(shape_set: ShapeSet, source: int, target: int) -> GroundTruth:
+    """Return what is known about two shapes of a set, which must not be nothing."""
+    truth = shape_set.truth(source, target)
+    if truth is None or len(truth.source) == 0:
+        raise MissingError(
+            f"{shape_set.name}: got no correspondence between {shape_set.names[source]} and "
+            f"{shape_set.names[target]}, expected a pair with ground truth; try another "
+            "pair, or add the map files"
+        )
+    return truth
 
 
 def _check_options(

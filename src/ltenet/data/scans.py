@@ -10,6 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from scipy.spatial import ConvexHull
 
 from ltenet.errors import InputError
 from ltenet.geometry.arrays import FloatArray, IntArray
@@ -21,6 +22,8 @@ BoolArray = NDArray[np.bool_]
 # A pixel of the depth buffer is as wide as a typical edge; surfaces less than this many pixels
 # behind the front one count as seen, or steep ones would hide themselves.
 _DEPTH_SLACK = 3.0
+_CAMERA = 10.0  # distance of a distant camera from a cloud, in radii of the cloud
+_FLIP = 3.0  # exponent of the radius of the sphere that points are flipped about
 _CURVATURE_RANGE = 8.0  # largest curvature over the median that counts, and its inverse
 _WOBBLE_WAVES = 6
 
@@ -45,13 +48,7 @@ def visible_vertices(
     -------
     (V,)
     """
-    length = float(np.linalg.norm(towards))
-    if not (math.isfinite(length) and length > 0.0):
-        raise InputError(
-            f"a view along {np.asarray(towards).tolist()}: got no direction, expected three finite "
-            "numbers that are not all 0; try (0, 0, 1)"
-        )
-    ahead = np.asarray(towards, dtype=np.float64) / length  # (3,)
+    ahead = _unit_direction(towards)  # (3,)
     points = np.asarray(vertices, dtype=np.float64)  # (V, 3)
     corners = points[faces]  # (F, 3, 3)
     edge = float(np.median(np.linalg.norm(corners[:, 1] - corners[:, 0], axis=1)))
@@ -65,9 +62,47 @@ def visible_vertices(
     np.maximum.at(nearest, flat, seen[:, 2])
     count = len(points)
     unhidden = seen[:count, 2] >= nearest[flat[:count]] - _DEPTH_SLACK * edge  # (V,)
-    facing = vertex_normals(points, faces) @ ahead > 0.0  # (V,)
+    facing = facing_camera(points, faces, ahead) > 0.0  # (V,)
     visible: BoolArray = unhidden & facing  # (V,)
     return visible
+
+
+def visible_points(points: NDArray[np.floating], towards: FloatArray) -> BoolArray:
+    """(V,) which of (V, 3) points of a cloud a distant camera sees.
+
+    Hidden point removal [Katz, Tal and Basri 2007]: points are flipped to the outside of a sphere
+    around the camera, and those on the convex hull of the result are seen.
+    """
+    ahead = _unit_direction(towards)  # (3,)
+    centred = np.asarray(points, dtype=np.float64) - np.mean(points, axis=0)  # (V, 3)
+    size = float(np.linalg.norm(centred, axis=1).max())
+    rays = centred - _CAMERA * size * ahead  # (V, 3), from the camera
+    lengths = np.linalg.norm(rays, axis=1, keepdims=True)  # (V, 1)
+    flipped = rays * (2 * 10.0**_FLIP * lengths.max() / lengths - 1)  # (V, 3)
+    hull = ConvexHull(np.concatenate([flipped, np.zeros((1, 3))])).vertices
+    visible = np.zeros(len(centred), dtype=bool)  # (V,)
+    visible[hull[hull < len(centred)]] = True
+    return visible
+
+
+def facing_camera(
+    vertices: NDArray[np.floating], faces: NDArray[np.integer], towards: FloatArray
+) -> FloatArray:
+    """(V,) cosine of the angle between normals and the direction (3,) to the camera."""
+    normals = vertex_normals(np.asarray(vertices, dtype=np.float64), faces)  # (V, 3)
+    cosines: FloatArray = normals @ _unit_direction(towards)  # (V,)
+    return cosines
+
+
+def _unit_direction(towards: FloatArray) -> FloatArray:
+    length = float(np.linalg.norm(towards))
+    if not (math.isfinite(length) and length > 0.0):
+        raise InputError(
+            f"a view along {np.asarray(towards).tolist()}: got no direction, expected three finite "
+            "numbers that are not all 0; try (0, 0, 1)"
+        )
+    unit: FloatArray = np.asarray(towards, dtype=np.float64) / length  # (3,)
+    return unit
 
 
 def discs(

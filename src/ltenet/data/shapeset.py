@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ltenet.geometry.arrays import FloatArray, IntArray
 from ltenet.shape import Shape
@@ -63,6 +65,10 @@ class ShapeSet(ABC):
     def surface(self, index: int) -> FloatArray | None:
         """(S, 3) points spread evenly over the surface of a shape without faces, if it has any."""
         return None
+
+    def regions(self, index: int) -> Mapping[str, NDArray[np.bool_]]:
+        """(V,) masks of the named regions of a shape, such as "arm.L"; none if not known."""
+        return {}
 
 
 def identity_truth(vertex_count: int) -> GroundTruth:

@@ -20,9 +20,11 @@ from ltenet.geometry.rotations import kabsch, rotation_degrees
 from ltenet.matching.alignment import partners
 from ltenet.matching.config import Orient
 from ltenet.matching.networks import Networks
+from ltenet.matching.part_frames import better_turn
+from ltenet.matching.placement import place_part
 from ltenet.matching.preparation import Prepared, yaw_only
 from ltenet.matching.steering import MISSED, Steering
-from ltenet.matching.ways import DISAGREE, Way, aligned_ways, framed_ways
+from ltenet.matching.ways import DISAGREE, LEAST_PRIOR, Way, aligned_ways, framed_ways
 from ltenet.refinement.embedded_shape import EmbeddedShape
 from ltenet.refinement.judge import map_scores
 from ltenet.refinement.methods import refine_pair
@@ -39,6 +41,9 @@ PRIOR, TEMPERATURE = 0.03, 0.04
 CLOSE = 0.1
 #: Cost of the best first look, and lead over the next one, with which frames are beyond doubt.
 _CLEAR_COST, _CLEAR_LEAD = 0.8, 0.15
+#: Cost of a first look from which none of the frames in question may be right: if one shape is a
+#: part, this many of them are where the search for its frame starts.
+_POOR, _STARTS = 0.95, 3
 #: Mean distance between the first looks of two ways, for shapes of root-mean-square radius 0.5,
 #: below which both would be refined to the same map.
 SAME = 0.1
@@ -114,6 +119,7 @@ def ranked_candidates(
     refine: Method,
     tell: Tell = silent,
     steering: Steering | None = None,
+    same_scale: bool = False,
 ) -> list[Candidate]:
     """Find the weights and orientations that may be right, the most probable first; refine them.
 
@@ -137,6 +143,8 @@ def ranked_candidates(
         Told how far the work is.
     steering
         Pairs that are known beforehand.
+    same_scale
+        Whether both shapes are given in one unit, which tells how large a part is.
     """
     shapes = (networks, sources, targets)
     looks = _first_looks(framed_ways(*shapes, orient=orient, steering=steering), steering)
@@ -146,8 +154,13 @@ def ranked_candidates(
         way = Way(networks[0], sources[0][0], targets[0][0], 0.0)
         looks = _first_looks([way], steering)
     tell(_LOOKED)
-    looks += _agreeing(min(looks, key=lambda look: look.cost), orient, steering)
+    best = min(looks, key=lambda look: look.cost)
+    looks += _agreeing(best, orient, steering)
     looks.sort(key=lambda look: look.cost)
+    if steering is None and refine != "none":  # the paper's test phase knows no parts
+        starts = [best] if best.cost < _POOR else looks[:_STARTS]
+        looks += [look for start in starts for look in _of_a_part(start, orient, same_scale)]
+        looks.sort(key=lambda look: look.cost)
     close = [look for look in looks if look.cost <= looks[0].cost + CLOSE]
     tried = looks[:1] if refine == "none" else _distinct(close)
     _embed((one for look in tried for one in look.way[1:3]), lambda one: one.embedded)
@@ -250,6 +263,25 @@ def _agreeing(look: Look, orient: Orient, steering: Steering | None) -> list[Loo
         ],
         steering,
     )
+
+
+def _of_a_part(look: Look, orient: Orient, same_scale: bool) -> list[Look]:
+    """Turn and place the shape that is a part of the other as makes more plausible maps."""
+    way = look.way
+    if way.networks.frameless:
+        return []
+    ways = [way]
+    turned = better_turn(way.source, way.target, orient)
+    if turned is not None:
+        prior = max(way.prior + turned.opinion, LEAST_PRIOR)
+        ways.append(Way(way.networks, turned.source, turned.target, prior))
+    placed = [place_part(one.source, one.target, same_scale=same_scale) for one in ways]
+    found = [
+        one._replace(source=both[0], target=both[1])
+        for one, both in zip(ways, placed, strict=True)
+        if both is not None
+    ]
+    return _first_looks([*ways[1:], *found], None)
 
 
 def _distinct(looks: list[Look]) -> list[Look]:

@@ -39,6 +39,9 @@ class MatchConfig:
         right-handed systems.
     seed
         Which points are embedded where not all are.
+    same_scale
+        Both shapes are given in one unit: a part of a shape keeps its size. By default the scale of
+        a part is found.
     """
 
     model: str = "auto"
@@ -48,6 +51,7 @@ class MatchConfig:
     threshold: float = 0.05
     mirror: bool = False
     seed: int = 0
+    same_scale: bool = False
 
     def __post_init__(self) -> None:
         if self.points is not None and self.points < 50:

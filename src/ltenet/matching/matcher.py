@@ -163,6 +163,7 @@ class Matcher:
             refine=config.refine,
             tell=lambda share: self._progress("refine", share),
             steering=steering,
+            same_scale=config.same_scale,
         )[0]
 
     def _prepared(self, *shapes: tuple[Shape, bool, IntArray | None]) -> list[PreparedShape]:

@@ -42,6 +42,9 @@ class Prepared:
         What the orientation networks say of this orientation; None if they were not asked.
     features
         (p, D) embeddings of parts, by their number, that are known already.
+    at_once
+        Of a shape that lies where it belongs on a larger one: how many of its points go through the
+        network together. None for shapes that the network centres and scales by itself.
     """
 
     def __init__(
@@ -50,13 +53,19 @@ class Prepared:
         matrix: FloatArray,
         frame: Frame | None = None,
         features: Mapping[int, Tensor] | None = None,
+        at_once: int | None = None,
     ) -> None:
-        self.sample, self.matrix, self.frame = sample, matrix, frame
+        self.sample, self.matrix, self.frame, self.at_once = sample, matrix, frame, at_once
         self._known = features or {}
 
     def rotated(self, rotation: FloatArray) -> Prepared:
         """Rotate the shape further by (3, 3), in the frame of the network."""
-        return Prepared(self.sample, _homogeneous(rotation) @ self.matrix, self.frame)
+        matrix = _homogeneous(rotation) @ self.matrix  # (4, 4)
+        return Prepared(self.sample, matrix, self.frame, at_once=self.at_once)
+
+    def placed(self, matrix: FloatArray, at_once: int) -> Prepared:
+        """Put the shape elsewhere by a (4, 4) matrix of its own; the network sees it there."""
+        return Prepared(self.sample, matrix, self.frame, at_once=at_once)
 
     @property
     def shape(self) -> Shape:
@@ -94,9 +103,12 @@ class Prepared:
         )
 
     def part_features(self, number: int) -> Tensor:
-        """(p, D) embedding of a part; the model centres and scales by itself."""
+        """(p, D) embedding of a part; the model centres and scales it, unless it is placed."""
         if number in self._known:
             return self._known[number]
+        if self.at_once is not None:
+            rows = torch.from_numpy(self.sample.parts[number])  # (p,)
+            return self.sample.model.embed_placed(self.points[rows], at_once=self.at_once)
         return self.sample.embed(number, self.rotation)
 
     @property

@@ -117,6 +117,31 @@ class LTENet(nn.Module):
             self.train(training)
 
     @torch.no_grad()
+    def embed_placed(self, points: Tensor, *, at_once: int) -> Tensor:
+        """Features (N, D) of (N, 3) points that are where they belong on a normalised shape.
+
+        For parts of shapes. The network is local, so that a part has the features of the whole if
+        its points have the same coordinates and the same spacing.
+
+        Parameters
+        ----------
+        points
+            What is embedded, as it is.
+        at_once
+            How many points go through the network together, about: this sets their spacing.
+        """
+        training, parameter = self.training, next(self.parameters())
+        features = parameter.new_empty(len(points), self.config.encoder.dimension)  # (N, D)
+        order = torch.randperm(len(points), generator=torch.Generator().manual_seed(0))  # (N,)
+        try:
+            for rows in order.tensor_split(max(1, round(len(points) / at_once))):
+                own = points[rows].to(parameter)  # (n, 3)
+                features[rows] = self.eval().encoder(own[None])[0]
+        finally:
+            self.train(training)
+        return features.float().cpu()
+
+    @torch.no_grad()
     def graphs_of(self, shape: Shape | Tensor | ArrayLike) -> Sequence[Any]:
         """Neighbours of every point of a shape, or its eigenbasis, as `embed` needs them."""
         points = self._normalized(shape)  # (N, 3)

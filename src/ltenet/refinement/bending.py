@@ -121,6 +121,14 @@ class Bender:
             relative_areas(self._coarse_graph.points),
             relative_areas(self._coarse_target),
         )
+        self._areas = pair.source.areas, pair.target.areas  # (N,), (M,)
+        if pair.overlap is not None:  # surface without a partner neither pulls nor is reached
+            here, there = pair.overlap  # (N,), (M,)
+            self._areas = self._areas[0] * here, self._areas[1] * there
+            self._coarse_areas = (
+                self._coarse_areas[0] * here[rows],
+                self._coarse_areas[1] * there[columns],
+            )
         self._coarse_scores = pair.relative_block(rows, columns) / config.temperature  # (n, m)
 
     def bend(self, stiffness: float) -> Bent:
@@ -133,7 +141,7 @@ class Bender:
         points = self.graph.apply(deformation)  # (N, 3)
         for sigma in sigmas[config.coarse_steps :]:
             plan, _ = self._shortlist_plan(points, sigma)
-            weights = self.pair.source.areas * _trust(plan, sigma)  # (N,)
+            weights = self._areas[0] * _trust(plan, sigma)  # (N,)
             deformation = self.graph.fit(
                 *self._anchored(plan.places, weights),
                 frames=deformation.frames,
@@ -242,8 +250,8 @@ class Bender:
         scores -= squares / (2 * sigma**2)
         best = indices.gather(1, scores.argmax(dim=1, keepdim=True))[:, 0]  # (N,)
         floor = torch.full_like(scores[:, 0], -self.config.outlier)  # (N,)
-        target, areas = pair.target.points, pair.target.areas  # (M, 3), (M,)
-        return shortlist_plan(scores, floor, target, indices, area=areas), best
+        target, area = pair.target.points, self._areas[1]  # (M, 3), (M,)
+        return shortlist_plan(scores, floor, target, indices, area=area), best
 
 
 def _with_anchors(pair: Pair, rows: Tensor) -> Tensor:

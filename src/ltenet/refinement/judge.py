@@ -63,7 +63,7 @@ def map_scores(pair: Pair, destinations: Tensor) -> MapScores:
     else:
         images, indices = pair.target.points[destinations], destinations  # (N, 3), (N,)
     stretch = _stretch(pair.source, images, pair.target.spacing)
-    mirrored, missed = _mirrored(pair.source, images), _missed(pair.target, images)
+    mirrored, missed = _mirrored(pair.source, images), _missed(pair, images)
     own = torch.arange(len(indices), device=indices.device)  # (N,)
     similarity = float(pair.cosines_at(own, indices).mean())
     energy = stretch + mirrored + missed + 1.0 - similarity
@@ -106,8 +106,12 @@ def _mirrored(source: EmbeddedShape, images: Tensor) -> float:
     return float(weight[torch.det(covariance) < 0].sum() / total)
 
 
-def _missed(target: EmbeddedShape, images: Tensor) -> float:
-    """Share of the target far from every image."""
+def _missed(pair: Pair, images: Tensor) -> float:
+    """Share of the target far from every image, of what both shapes have in common."""
+    target = pair.target
     squares = nearest_points(target.points, images, 1).squares[:, 0]  # (M,)
     far = squares > (_MISSED_SPACINGS * target.spacing).square()  # (M,)
-    return float(far.to(images.dtype).mean())
+    if pair.overlap is None:
+        return float(far.to(images.dtype).mean())
+    common = pair.overlap.target  # (M,)
+    return float(common[far].sum() / common.sum())

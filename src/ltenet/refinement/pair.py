@@ -13,6 +13,7 @@ from ltenet.geometry.arrays import FloatArray
 from ltenet.method.neighbors import TopK, cosine_topk
 from ltenet.refinement.cosines import Cosines, relative
 from ltenet.refinement.embedded_shape import EmbeddedShape
+from ltenet.refinement.overlap import Overlap, find_overlap
 
 #: Length of a round trip at which confidence drops to 1/e, and the size of the neighbourhood that
 #: it is averaged over: neighbours tend to be right or wrong together.
@@ -55,13 +56,23 @@ class Pair:
         _check(source, target)
         self.source, self.target, self.anchors = source, target, anchors
         self._cosines, self._swapped = Cosines(source.features, target.features), False
+        self._overlap: list[Overlap | None] = []  # of the pair that is not reversed, once known
 
     def reversed(self) -> Pair:
         """Exchange source and target; everything computed so far or later is shared."""
         anchors = None if self.anchors is None else Anchors(self.anchors.columns, self.anchors.rows)
         back = Pair(self.target, self.source, anchors=anchors)
         back._cosines, back._swapped = self._cosines, not self._swapped
+        back._overlap = self._overlap
         return back
+
+    @property
+    def overlap(self) -> Overlap | None:
+        """Which points have a partner, see `find_overlap`; None if both shapes seem whole."""
+        if not self._overlap:
+            self._overlap.append(find_overlap(self.reversed() if self._swapped else self))
+        found = self._overlap[0]
+        return found.reversed() if found is not None and self._swapped else found
 
     @property
     def best(self) -> TopK:

@@ -24,11 +24,12 @@ from ltenet.evaluation.bench.benchmarks import (
     suited_weights,
 )
 from ltenet.evaluation.bench.comparison import compare, markdown_table
+from ltenet.evaluation.bench.config import BenchConfig
 from ltenet.evaluation.bench.pair_statistics import worst_tenth
 from ltenet.evaluation.bench.plots import plot_curves
 from ltenet.evaluation.bench.report import write_comparison, write_report
 from ltenet.evaluation.bench.results import TOLERANCE_KEYS, curves, summarize, table_rows
-from ltenet.evaluation.bench.run import BenchConfig, BenchRun, chosen_pairs, run_bench
+from ltenet.evaluation.bench.run import BenchRun, chosen_pairs, run_bench
 from ltenet.evaluation.bench.scoring import score_pair
 from ltenet.metrics import TOLERANCES, flipped
 from ltenet.shape import Shape

@@ -16,6 +16,7 @@ from ltenet.data.mesh_set import LandmarkSet, ListedSet
 from ltenet.data.pairs import benchmark_pair
 from ltenet.data.readers import open_set
 from ltenet.errors import InputError
+from ltenet.evaluation.bench.config import BenchConfig
 from ltenet.evaluation.bench.mesh_results import geodesic_curve
 from ltenet.evaluation.bench.mesh_scoring import (
     CURVE,
@@ -25,7 +26,7 @@ from ltenet.evaluation.bench.mesh_scoring import (
     score_listed,
 )
 from ltenet.evaluation.bench.results import summarize, table_rows
-from ltenet.evaluation.bench.run import BenchConfig, chosen_pairs, run_bench
+from ltenet.evaluation.bench.run import chosen_pairs, run_bench
 from ltenet.shape import Shape
 
 SIDE = 7

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -81,6 +82,11 @@ class GeneratedBenchmark(ShapeSet):
         """(V,) left/right partner of each vertex of a shape."""
         what, template, _ = self._kinds[checked_index(self, index) // 2]
         return own_generator(what, held_back=True).templates[template].mirror
+
+    def regions(self, index: int) -> Mapping[str, NDArray[np.bool_]]:
+        """(V,) masks of the regions of a shape's template."""
+        what, template, _ = self._kinds[checked_index(self, index) // 2]
+        return own_generator(what, held_back=True).templates[template].regions
 
     def _body(self, index: int) -> GeneratedBody:
         what, template, category = self._kinds[index // 2]

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ltenet.errors import MissingError, PartialFailure
+from ltenet.evaluation.bench.config import BenchConfig
 from ltenet.evaluation.bench.results import summarize
-from ltenet.evaluation.bench.run import BenchConfig, BenchRun
+from ltenet.evaluation.bench.run import BenchRun
 
 _SAMPLED = (
     ("acc 1 %", ("acc", "0.01")),
@@ -16,6 +17,7 @@ _SAMPLED = (
     ("median", ("err_percent_pairs", "median")),
     ("worst tenth", ("err_percent_pairs", "worst_tenth")),
     ("failed, %", ("failed_percent",)),
+    ("overlap IoU", ("overlap_iou",)),
     ("err_dpc", ("err_dpc",)),
     ("auc", ("auc",)),
     ("coverage", ("coverage",)),

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import KDTree
 
 from ltenet.correspondence import Correspondence
 from ltenet.errors import InputError, LTENetError
@@ -35,11 +37,15 @@ class Prediction(NamedTuple):
         Wall time without loading and drawing.
     memory
         Most megabytes in use on top of those before; None if not known.
+    matched
+        (N,) whether the method gave a point a partner; None if it gave every point one. In `map`
+        every point has one.
     """
 
     map: Correspondence
     seconds: float
     memory: float | None = None
+    matched: NDArray[np.bool_] | None = None
 
 
 class PredictionCache:
@@ -81,7 +87,9 @@ class PredictionCache:
         start = time.perf_counter()
         correspondence, memory = with_peak_memory(lambda: match(source, target))
         seconds = time.perf_counter() - start
-        _write(path, Prediction(_complete(correspondence, source, target), seconds, memory))
+        complete = _complete(correspondence, source, target)
+        matched = None if correspondence.matched.all() else correspondence.matched  # (N,)
+        _write(path, Prediction(complete, seconds, memory, matched))
         written = _read(path, len(source), len(target))
         assert written is not None  # scores use the stored precision, also the first time
         return written
@@ -99,7 +107,8 @@ def default_cache() -> Path:
 def _complete(correspondence: Correspondence, source: Shape, target: Shape) -> Correspondence:
     """Give every point a partner, because all are scored.
 
-    A point that the method leaves unmatched gets its strongest neighbour.
+    A point that the method leaves unmatched gets its strongest neighbour, and an outlier, which has
+    no neighbours, those of the nearest point that has.
     """
     sizes = len(correspondence), correspondence.target_size
     if sizes != (len(source), len(target)):
@@ -115,9 +124,15 @@ def _complete(correspondence: Correspondence, source: Shape, target: Shape) -> C
             f"got {left_out.sum()} of {len(source)} points without a partner, expected one for "
             "every point, because all are scored; try a threshold of 0"
         )
-    strongest = correspondence.weights.argmax(axis=1)  # (N,)
-    nearest = correspondence.neighbors[np.arange(len(source)), strongest]  # (N,)
-    return replace(correspondence, indices=np.where(left_out, nearest, correspondence.indices))
+    known = correspondence.weights.sum(axis=1) > 0  # (N,)
+    rows = np.flatnonzero(known)  # (P,)
+    stand_in = np.arange(len(source))  # (N,)
+    if len(rows) and not known.all():
+        stand_in[~known] = rows[KDTree(source.points[rows]).query(source.points[~known])[1]]
+    neighbors, weights = correspondence.neighbors[stand_in], correspondence.weights[stand_in]
+    nearest = neighbors[np.arange(len(source)), weights.argmax(axis=1)]  # (N,)
+    indices = np.where(left_out, nearest, correspondence.indices)  # (N,)
+    return replace(correspondence, indices=indices, neighbors=neighbors, weights=weights)
 
 
 def _write(path: Path, prediction: Prediction) -> None:
@@ -131,6 +146,8 @@ def _write(path: Path, prediction: Prediction) -> None:
     if correspondence.neighbors is not None and correspondence.weights is not None:
         arrays["neighbors"] = correspondence.neighbors.astype(np.int32)
         arrays["weights"] = correspondence.weights.astype(np.float32)
+    if prediction.matched is not None:
+        arrays["matched"] = prediction.matched
     if correspondence.scores is not None:
         arrays["scores"] = correspondence.scores.astype(np.float32)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -155,5 +172,5 @@ def _read(path: Path, source_size: int, target_size: int) -> Prediction | None:
         memory = float(arrays["memory"]) if "memory" in arrays else None
     except (LTENetError, KeyError, TypeError, ValueError):
         return None  # damaged, so made again
-    found = Prediction(correspondence, seconds, memory)
+    found = Prediction(correspondence, seconds, memory, arrays.get("matched"))
     return found if len(correspondence) == source_size else None

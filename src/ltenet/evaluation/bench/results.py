@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ltenet import __version__
+from ltenet.evaluation.bench.config import BenchConfig
 from ltenet.evaluation.bench.mesh_results import (
     landmark_figures,
     listed_figures,
@@ -23,9 +24,10 @@ from ltenet.evaluation.bench.pair_statistics import (
     spread_of,
 )
 from ltenet.evaluation.bench.provenance import source_commit
-from ltenet.evaluation.bench.run import BenchConfig, BenchRun
+from ltenet.evaluation.bench.run import BenchRun
 from ltenet.evaluation.bench.scoring import PairScores
 from ltenet.geometry.arrays import FloatArray
+from ltenet.matching.summary import RELIABLE
 from ltenet.metrics import TOLERANCES, MapError, calibration_error
 
 #: What the figures are measured in.
@@ -42,6 +44,10 @@ UNITS = {
     "failed_percent": "% of pairs with an err_percent above 10",
     "geodesic": "% of sqrt(area), along the surface",
     "calibration_error": "gap between promised and observed share within 5 % of dmax, up to 1",
+    "overlap_iou": "intersection over union of predicted and true overlap, of the shape where it "
+    "is lower",
+    "sure_failures_percent": "% of pairs with an err_percent above 10 and a mean probability of "
+    "0.8 or more",
     "seconds_per_pair": "s",
     "memory_mb": "MB at the peak of a prediction, above those in use before",
     "minutes": "of all predictions, one after another",
@@ -78,6 +84,8 @@ def summarize(run: BenchRun) -> dict[str, Any]:
         "points": None if config.sampling == "full" else config.points,
         "noise": config.noise,
         "rotate": config.rotate,
+        "partial": config.partial,
+        "both": config.both,
         "scored": scored,
         **_errors(scores, scored),
     }
@@ -87,6 +95,9 @@ def summarize(run: BenchRun) -> dict[str, Any]:
     by_pair = by_seed(scores, lambda score: getattr(score, scored).err_percent)
     result["err_percent_pairs"] = order_statistics(by_pair)
     result["failed_percent"] = spread_of([100 * np.mean(own > FAILED) for own in by_pair])
+    if config.partial is not None:
+        result |= _overlap(scores)
+    result["sure_failures_percent"] = _spread(scores, lambda score: _sure_failure(score, scored))
     result["seconds_per_pair"] = _spread(scores, attrgetter("seconds"))
     result["memory_mb"] = _spread(scores, attrgetter("memory"))
     for which in ("point", "continuous"):
@@ -138,6 +149,9 @@ def table_rows(run: BenchRun) -> list[dict[str, Any]]:
             }
         for name in ("coverage", "cycle", "flips", "geodesic", "seconds", "memory"):
             row[name] = getattr(score, name)
+        row["probability"] = score.probability
+        if score.overlap is not None:
+            row |= {f"overlap_iou_{side}": v for side, v in score.overlap._asdict().items()}
         rows.append(row | mesh_row(score))
     return rows
 
@@ -168,6 +182,26 @@ def _errors(scores: Sequence[PairScores], which: str) -> dict[str, Any]:
         "err_dpc": _spread(scores, attrgetter(f"{which}.err_dpc")),
         "auc": _spread(scores, lambda score: 100 * getattr(score, which).auc),
     }
+
+
+def _overlap(scores: Sequence[PairScores]) -> dict[str, Any]:
+    """Overlap of the shape where it is lower, and of each."""
+    return {
+        name: _spread(scores, attrgetter(f"overlap.{which}"))
+        for name, which in (
+            ("overlap_iou", "lower"),
+            ("overlap_iou_source", "source"),
+            ("overlap_iou_target", "target"),
+        )
+    }
+
+
+def _sure_failure(score: PairScores, which: str) -> float | None:
+    """100 for a pair that failed and was held to be right, else 0."""
+    if score.probability is None:
+        return None
+    failed = getattr(score, which).err_percent > FAILED
+    return 100.0 * (failed and score.probability >= RELIABLE)
 
 
 def _brief(scores: Sequence[PairScores], which: str) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ltenet.data.augmentation import Rotate
 from ltenet.data.loading import load_batches
 from ltenet.data.mesh_set import LandmarkSet, ListedSet
-from ltenet.data.pairs import BenchmarkPair, SampledBy, Sampling, benchmark_pair
+from ltenet.data.pairs import BenchmarkPair, benchmark_pair
+from ltenet.data.partial_pairs import partial_pair
 from ltenet.data.shapeset import ShapeSet
 from ltenet.errors import LTENetError, MissingError, PartialFailure, UsageError
 from ltenet.evaluation.bench.benchmarks import (
@@ -22,6 +22,7 @@ from ltenet.evaluation.bench.benchmarks import (
     remark,
     suited_weights,
 )
+from ltenet.evaluation.bench.config import BenchConfig
 from ltenet.evaluation.bench.mesh_scoring import (
     SurfaceDistances,
     score_landmarks,
@@ -33,79 +34,6 @@ from ltenet.evaluation.bench.scoring import PairScores, score_pair
 from ltenet.evaluation.peers.table import PairMatcher, find_peer, make_peer
 from ltenet.matching.config import MatchConfig
 from ltenet.shape import Shape
-
-
-@dataclass(frozen=True, kw_only=True)
-class BenchConfig:
-    """Which benchmark, which method, and how.
-
-    Attributes
-    ----------
-    benchmark
-        See `open_benchmark`.
-    data
-        Folder of the public sets.
-    method
-        A name in `PEERS`.
-    model, orient, refine
-        For methods that have such options; None for the method's own.
-    options
-        Further options of the method.
-    sampling, by, points
-        How shapes are drawn, see `benchmark_pair`.
-    pairs
-        A random part of this many pairs, the same for every method; None for all.
-    seeds
-        Sampling seeds.
-    noise, rotate
-        What happens to the drawn shapes, see `benchmark_pair`.
-    cycle
-        Match backwards too, for the cycle error; this takes as long again.
-    strict
-        Count distances below a tolerance only, as the paper's equation, not those equal to it.
-    geodesic
-        At how many points of a pair the error along the surface is measured; 0 for none.
-    """
-
-    benchmark: str
-    data: Path | None = None
-    method: str = "ltenet"
-    model: str | None = None
-    orient: str | None = None
-    refine: str | None = None
-    options: tuple[tuple[str, Any], ...] = ()
-    sampling: Sampling = "shared"
-    by: SampledBy = "vertex"
-    points: int = 1024
-    pairs: int | None = None
-    seeds: tuple[int, ...] = (0, 1, 2)
-    noise: float = 0.0
-    rotate: Rotate = "none"
-    cycle: bool = True
-    strict: bool = False
-    geodesic: int = 0
-
-    def __post_init__(self) -> None:
-        peer = find_peer(self.method)
-        for name in ("model", "orient", "refine"):
-            if getattr(self, name) is not None and name not in peer.takes:
-                raise UsageError(
-                    f"got {name} '{getattr(self, name)}' for the method '{self.method}', expected "
-                    "an option that it has; try leaving it out"
-                )
-        if not self.seeds or min(self.seeds) < 0 or len(set(self.seeds)) != len(self.seeds):
-            raise UsageError(
-                f"got the seeds {self.seeds}, expected different numbers from 0; try 0,1,2"
-            )
-        if self.pairs is not None and self.pairs < 1:
-            raise UsageError(
-                f"got {self.pairs} pairs, expected at least 1; try leaving it out for all"
-            )
-        if protocol_of(self.benchmark) != "samples" and self.sampling != "full":
-            raise UsageError(
-                f"got {self.sampling} samples for {self.benchmark}, expected whole meshes, which "
-                "it is tested on; try --sampling full"
-            )
 
 
 class Job(NamedTuple):
@@ -221,6 +149,8 @@ def method_options(config: BenchConfig, shapes: ShapeSet) -> dict[str, Any]:
         # By name, so that a result says what was used and no change of a default goes unseen.
         usual = MatchConfig()
         options = {name: getattr(usual, name) for name in given} | options
+        if config.partial is not None:  # which points have no partner is part of the answer
+            options["threshold"] = usual.threshold
     return options | dict(config.options)
 
 
@@ -260,8 +190,26 @@ class Predictor:
 
     def shapes_of(self, job: Job) -> tuple[BenchmarkPair, Shape, Shape]:
         """Draw a pair, and its two shapes as the method sees them."""
+        drawn = self._drawn(job)
+        source = Shape(drawn.source, faces=drawn.source_faces, name=drawn.source_name)
+        target = Shape(drawn.target, faces=drawn.target_faces, name=drawn.target_name)
+        return drawn, source, target
+
+    def _drawn(self, job: Job) -> BenchmarkPair:
         config = self.config
-        drawn = benchmark_pair(
+        if config.partial is not None:
+            return partial_pair(
+                self._shapes,
+                job.pair,
+                kind=config.partial,
+                both=config.both,
+                sampling=config.sampling,
+                points=config.points,
+                seed=job.seed,
+                noise=config.noise,
+                rotate=config.rotate,
+            )
+        return benchmark_pair(
             self._shapes,
             job.pair,
             sampling=config.sampling,
@@ -271,9 +219,6 @@ class Predictor:
             noise=config.noise,
             rotate=config.rotate,
         )
-        source = Shape(drawn.source, faces=drawn.source_faces, name=drawn.source_name)
-        target = Shape(drawn.target, faces=drawn.target_faces, name=drawn.target_name)
-        return drawn, source, target
 
     def predicted(self, source: Shape, target: Shape) -> Prediction:
         """Map between two shapes, from the file if it is there."""
@@ -294,6 +239,7 @@ class Predictor:
             memory=forth.memory,
             strict=self.config.strict,
             geodesic=self.config.geodesic,
+            matched=forth.matched,
         )
         protocol = protocol_of(self.config.benchmark)
         if protocol == "listed" and isinstance(self._shapes, ListedSet):

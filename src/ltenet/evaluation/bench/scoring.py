@@ -15,6 +15,7 @@ from ltenet.errors import InputError
 from ltenet.evaluation.bench.benchmarks import GeneratedBenchmark
 from ltenet.evaluation.bench.geodesics import geodesic_error
 from ltenet.evaluation.bench.mesh_scoring import LandmarkScores, ListedScores
+from ltenet.evaluation.bench.overlap import OverlapScores, score_overlap
 from ltenet.geometry.arrays import FloatArray
 from ltenet.geometry.diameter import largest_distance
 from ltenet.geometry.rotations import kabsch
@@ -65,6 +66,10 @@ class PairScores(NamedTuple):
         Figures at listed points, of sets that are tested that way.
     landmarks
         Figures at landmarks, of sets that are tested that way.
+    overlap
+        Predicted and true overlap of parts; None for whole shapes.
+    probability
+        Mean probability of the matched points; None without a confidence.
     """
 
     seed: int
@@ -84,6 +89,8 @@ class PairScores(NamedTuple):
     memory: float | None = None
     listed: ListedScores | None = None
     landmarks: LandmarkScores | None = None
+    overlap: OverlapScores | None = None
+    probability: float | None = None
 
 
 def score_pair(
@@ -98,6 +105,7 @@ def score_pair(
     memory: float | None = None,
     strict: bool = False,
     geodesic: int = 0,
+    matched: BoolArray | None = None,
 ) -> PairScores:
     """Score a map against the truth, at every point whose truth is known.
 
@@ -113,7 +121,11 @@ def score_pair(
         Count only distances below a tolerance, not equal ones.
     geodesic
         At how many points the error along the surface is measured; 0 for none.
+    matched
+        (N,) whether the method has a partner for a point; all by default.
     """
+    if matched is None:
+        matched = np.ones(len(forth), dtype=bool)  # (N,)
     known = np.asarray(np.isfinite(drawn.truth).all(axis=1))  # (N,)
     truth = drawn.truth[known]  # (P, 3)
 
@@ -123,7 +135,8 @@ def score_pair(
         )
 
     chosen = drawn.target[forth.indices[known]]  # (P, 3)
-    between = forth.positions(drawn.target)[known]  # (P, 3)
+    places = forth.positions(drawn.target)  # (N, 3)
+    between = places[known]  # (P, 3)
     nearest = drawn.target[KDTree(drawn.target).query(truth)[1]]  # (P, 3)
     cycle = None
     if back is not None:
@@ -143,10 +156,19 @@ def score_pair(
         cycle=cycle,
         flips=_flips(shapes, drawn, pair, chosen, known),
         geodesic=_geodesic(shapes, drawn, pair, forth, geodesic, seed) if geodesic else None,
-        reliability=_reliability(drawn, forth, between, known),
+        reliability=_reliability(drawn, forth, places, known),
         seconds=seconds,
         memory=memory,
+        overlap=score_overlap(drawn, matched, places),
+        probability=_probability(forth, matched),
     )
+
+
+def _probability(forth: Correspondence, matched: BoolArray) -> float | None:
+    """Mean probability of the (N,) matched points; 0 if there are none."""
+    if forth.scores is None:
+        return None
+    return float(forth.scores[matched].mean()) if matched.any() else 0.0
 
 
 def _flips(
@@ -164,13 +186,19 @@ def _flips(
 
 
 def _reliability(
-    drawn: BenchmarkPair, forth: Correspondence, between: FloatArray, known: BoolArray
+    drawn: BenchmarkPair, forth: Correspondence, places: FloatArray, known: BoolArray
 ) -> FloatArray | None:
-    """Count what the calibration error needs, for methods with a confidence."""
+    """Count what the calibration error needs, for methods with a confidence.
+
+    Where the true partner is missing from the target, no match is right.
+    """
     if forth.scores is None:
         return None
-    distances = distances_to_truth(between, drawn.truth[known])  # (P,)
-    return reliability(forth.scores[known], distances <= RIGHT * drawn.diameter)
+    right = np.zeros(len(known), dtype=bool)  # (N,)
+    distances = distances_to_truth(places[known], drawn.truth[known])  # (P,)
+    right[known] = distances <= RIGHT * drawn.diameter
+    told = known if drawn.missing is None else known | drawn.missing  # (N,)
+    return reliability(forth.scores[told], right[told])
 
 
 def _geodesic(
@@ -187,7 +215,8 @@ def _geodesic(
     partner = np.full(len(shapes.shape(source)), -1)  # (V,)
     partner[truth.source] = truth.target
     true_vertex = partner[drawn.source_vertices]  # (N,)
-    rows = np.flatnonzero(true_vertex >= 0)
+    known = np.asarray(np.isfinite(drawn.truth).all(axis=1))  # (N,)
+    rows = np.flatnonzero((true_vertex >= 0) & known)
     rng = np.random.default_rng([seed, pair])
     rows = rng.permutation(rows)[:count]  # (P,)
     predicted = drawn.target_vertices[forth.indices[rows]]  # (P,)

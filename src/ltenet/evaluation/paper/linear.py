@@ -16,8 +16,9 @@ from torch import Tensor
 from ltenet.correspondence import Correspondence
 from ltenet.data.pairs import BenchmarkPair, benchmark_pair
 from ltenet.evaluation.bench.benchmarks import open_benchmark, remark
+from ltenet.evaluation.bench.config import BenchConfig
 from ltenet.evaluation.bench.provenance import method_record
-from ltenet.evaluation.bench.run import BenchConfig, BenchRun, chosen_pairs
+from ltenet.evaluation.bench.run import BenchRun, chosen_pairs
 from ltenet.evaluation.bench.scoring import score_pair
 from ltenet.evaluation.paper.plan import LinearMap
 from ltenet.method.model import LTENet

@@ -11,9 +11,10 @@ from ltenet.data.pairs import BenchmarkPair
 from ltenet.drawing.rendering import Image, contact_sheet, render
 from ltenet.errors import MissingError
 from ltenet.evaluation.bench.benchmarks import open_benchmark
+from ltenet.evaluation.bench.config import BenchConfig
 from ltenet.evaluation.bench.pictures import position_colors
 from ltenet.evaluation.bench.predictions import PredictionCache
-from ltenet.evaluation.bench.run import BenchConfig, BenchRun, Job, Predictor, run_bench
+from ltenet.evaluation.bench.run import BenchRun, Job, Predictor, run_bench
 from ltenet.evaluation.bench.scoring import PairScores
 from ltenet.evaluation.paper.config import PaperConfig, Tell
 from ltenet.evaluation.paper.plan import GENERATED, SETTINGS

@@ -12,8 +12,9 @@ import numpy as np
 from ltenet.data.pairs import Sampling
 from ltenet.errors import InputError, LTENetError, MissingError, UsageError
 from ltenet.evaluation.bench.benchmarks import open_benchmark
+from ltenet.evaluation.bench.config import BenchConfig
 from ltenet.evaluation.bench.results import TOLERANCE_KEYS, scored_by, summarize
-from ltenet.evaluation.bench.run import BenchConfig, BenchRun, run_bench
+from ltenet.evaluation.bench.run import BenchRun, run_bench
 from ltenet.evaluation.paper.config import PaperConfig, Tell
 from ltenet.evaluation.paper.linear import run_linear
 from ltenet.evaluation.paper.plan import (

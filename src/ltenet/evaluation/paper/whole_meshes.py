@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ltenet.errors import MissingError, PartialFailure
+from ltenet.evaluation.bench.config import BenchConfig
 from ltenet.evaluation.bench.results import summarize
-from ltenet.evaluation.bench.run import BenchConfig, run_bench
+from ltenet.evaluation.bench.run import run_bench
 from ltenet.evaluation.paper.config import PaperConfig, Tell
 from ltenet.evaluation.paper.plan import MESH_PAIRS, MESHES, Row
 
