@@ -311,6 +311,11 @@ def test_a_crop_of_a_coarse_mesh_is_filled_up_on_its_faces(sampling):
         assert len(np.unique(pair.source, axis=0)) == len(np.unique(pair.target, axis=0)) == 250
 
 
+def test_a_coarse_mesh_is_filled_up_on_its_faces_without_a_crop():
+    pair = stream(by="vertex", points=(400, 400)).draw(0)
+    assert len(np.unique(pair.source, axis=0)) == len(np.unique(pair.target, axis=0)) == 400
+
+
 def test_uneven_density_moves_points_and_keeps_truth():
     pair, first, second = raw(by="area", augmentation=Augmentation(density=20))
     plain, *_ = raw(by="area")

@@ -41,8 +41,7 @@ def test_figures_are_of_the_matched_points() -> None:
     assert (summary.matched, summary.coverage, summary.model) == (0.8, 0.4, "human")
     assert summary.doubts == ()
     assert summary.headline == (
-        "reliable, mean probability 0.90, weights human, matched 80.0%, coverage 40.0%; "
-        "no doubts"
+        "reliable, mean probability 0.90, weights human, matched 80.0%, coverage 40.0%; no doubts"
     )
 
 

@@ -38,7 +38,7 @@ class Side(NamedTuple):
 
     vertices: NDArray[np.float32]  # (V, 3)
     faces: NDArray[np.int32]  # (F, 3)
-    masses: NDArray[np.floating] | None  # (F,) chances of the faces; None if not needed
+    masses: NDArray[np.floating] | None  # (F,) chances of the faces; None if not known yet
     by_area: bool
     even: bool  # whether points are evenly spaced
     density: FloatArray | None  # (V,) chances of the vertices; None if all are alike
@@ -47,15 +47,17 @@ class Side(NamedTuple):
     def draw(self, count: int, rng: np.random.Generator, *, taken: BoolArray) -> Anchors:
         """Draw points on the kept part; none at the (V,) vertices that are taken."""
         available = np.flatnonzero(self.kept & ~taken)  # (A,)
-        # Of a coarse mesh a crop may leave fewer vertices than are asked for.
-        if self.masses is not None and (self.by_area or self.even or len(available) < count):
+        # A coarse mesh, or what a crop leaves of it, may have fewer vertices than are asked for.
+        if self.by_area or self.even or len(available) < count:
             return self._draw_on_faces(count, rng)
         weights = None if self.density is None else self.density[available]  # (A,)
         return Anchors.at_vertices(sample_vertices(count, available, rng, weights=weights))
 
     def _draw_on_faces(self, count: int, rng: np.random.Generator) -> Anchors:
-        assert self.masses is not None
-        masses = self.masses * faces_inside(self.faces, self.kept)  # (F,)
+        masses = self.masses
+        if masses is None:
+            masses = face_masses(self.vertices, self.faces, density=self.density)  # (F,)
+        masses = masses * faces_inside(self.faces, self.kept)  # (F,)
         sample = sample_faces(masses, (_EVEN_CANDIDATES if self.even else 1) * count, rng)
         anchors = Anchors(self.faces[sample.faces], sample.barycentric)
         if not self.even:

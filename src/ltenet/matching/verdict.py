@@ -31,7 +31,7 @@ class PairEvidence(NamedTuple):
     direction
         Probability that the chosen way is right and none of the others.
     points
-        Mean probability of the points, each judged by itself.
+        Typical probability of the points, each judged by itself; see `typical`.
     """
 
     look: float
@@ -58,8 +58,13 @@ def pair_evidence(best: Candidate, scores: FloatArray) -> PairEvidence:
         found.missed,
         1.0 - found.similarity,
         best.probability,
-        float(scores.mean()),
+        typical(scores),
     )
+
+
+def typical(scores: FloatArray) -> float:
+    """Mean of the better half of (n,) probabilities: the rest of a whole may have no partner."""
+    return float(np.sort(scores)[len(scores) // 2 :].mean())
 
 
 def pair_probability(evidence: PairEvidence) -> float:
