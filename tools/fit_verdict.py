@@ -5,8 +5,8 @@
 
 People, animals and things are turned at random and matched with default options: pairs of one kind,
 every third of them with parts missing, and unrelated ones, whose maps have no truth and are wrong.
-Printed are the weights for `matching/verdict.py`, and figures of those that are there now: AUC for a
-mean error below 5 % of the diameter, calibration error, and the share of pairs above 0.8 with an
+Printed are the weights for `matching/verdict.py`, and figures of those that are there now: AUC for
+a mean error below 5 % of the diameter, calibration error, and the share of pairs above 0.8 with an
 error above 10 %.
 """
 

@@ -34,7 +34,7 @@ from ltenet.matching.config import MatchConfig
 from ltenet.matching.extending import to_every_vertex, with_outliers
 from ltenet.matching.frame_networks import KINDS
 from ltenet.matching.known_pairs import KnownPairs, known_pairs
-from ltenet.matching.networks import Networks, read_networks
+from ltenet.matching.networks import ALIGNER, Networks, read_networks
 from ltenet.matching.preparation import Prepared, prepare
 from ltenet.matching.steering import Steering
 from ltenet.matching.summary import DECIDED
@@ -48,9 +48,8 @@ Progress = Callable[[str, float], None]
 PreparedShape = tuple[tuple[Prepared, ...], ...]
 ShapeLike = Shape | str | os.PathLike[str] | ArrayLike
 
-#: Weights that "auto" chooses among; the last need no frame and tell how shapes lie.
-CANDIDATES = ("human", "animal", "any")
-ALIGNER = "any"
+#: Weights that "auto" chooses among.
+CANDIDATES = ("human", "animal", ALIGNER)
 #: Share of regions turned inside out above which a map reverses orientation.
 REVERSED = 0.5
 #: Probability below which a shape is not of the kind that weights know: it is not embedded yet.

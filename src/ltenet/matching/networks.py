@@ -10,6 +10,9 @@ from typing import NamedTuple
 from ltenet.matching.orientation import FILE, Orienter
 from ltenet.method.model import LTENet, find_weights
 
+#: Weights that need no frame: they tell how two shapes lie against each other, also for others.
+ALIGNER = "any"
+
 
 class Networks(NamedTuple):
     """What the name of some weights stands for.

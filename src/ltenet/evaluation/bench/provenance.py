@@ -21,6 +21,7 @@ import numpy as np
 
 import ltenet
 from ltenet import __version__
+from ltenet.matching.networks import ALIGNER
 from ltenet.method.model import available_weights, find_weights
 from ltenet.shape import Shape
 
@@ -68,9 +69,10 @@ def method_record(name: str, module: str, options: Mapping[str, Any]) -> dict[st
 def weights_hash(model: str) -> str:
     """Hash of weights by name or folder; of all that ship for "auto", which chooses.
 
-    Every file of the folder counts except Markdown.
+    Those that tell how shapes lie count with every model, and every file but Markdown.
     """
-    names = available_weights() if model == "auto" else (model,)
+    shipped = available_weights()
+    names = shipped if model == "auto" else (model, *(n for n in shipped if n == ALIGNER))
     digest = hashlib.sha256()
     for name in names:
         for file in sorted(find_weights(name).iterdir()):
