@@ -75,7 +75,10 @@ class Bench(Command):
     """Standard deviation of Gaussian noise on the source, in the unit of the set."""
     rotate: Literal["none", "yaw", "any"] = "none"
     """Turn each shape by its own random rotation first."""
-    partial: Literal["cut", "holes", "view", "limb"] | None = None
+    partial: Annotated[
+        Literal["cut", "holes", "view", "limb"] | None,
+        tyro.conf.arg(metavar="{cut,holes,view,limb}", help_behavior_hint=""),
+    ] = None
     """Match a part of the source onto the whole target: cut by a plane, with holes, in view of a
     camera, or one limb; see docs/partial.md."""
     both: bool = False
