@@ -134,6 +134,7 @@ def run_batch(
                     tell("pairs", len(known) + len(fresh), len(known), len(pairs))
             finally:
                 journal.close()
+    _sweep(folder)  # a worker that was lost may have left half a file
     found = [*known.values(), *fresh]
     if shard is None and not prepare_only:
         return _finished(plan, folder, store, found, len(fresh))
@@ -161,10 +162,15 @@ def merge(plan: Plan, folder: Path, config: MatchConfig) -> Outcome:
     return _finished(plan, folder, store, [*known.values(), *missing], 0)
 
 
-def _begin(folder: Path, store: Store, *, resume: bool, force: bool) -> None:
-    """Refuse a folder that holds another batch; write down what this one is."""
+def _sweep(folder: Path) -> None:
+    """Remove what killed processes left behind."""
     for place in (folder, folder / MAPS, folder / PREPARED):
         sweep(place)
+
+
+def _begin(folder: Path, store: Store, *, resume: bool, force: bool) -> None:
+    """Refuse a folder that holds another batch; write down what this one is."""
+    _sweep(folder)
     record = {
         "version": __version__,
         "options": to_dict(store.config),
