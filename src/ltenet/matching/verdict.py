@@ -44,8 +44,8 @@ class PairEvidence(NamedTuple):
 
 
 #: Weights of `PairEvidence`, and what is added to their sum.
-WEIGHTS = PairEvidence(-1.9, -1.3, -14.8, -11.3, -5.2, 4.0, 5.4)
-BIAS = -3.1
+WEIGHTS = PairEvidence(-1.7, -1.3, -2.2, -27.5, -1.6, 2.8, 8.5)
+BIAS = -6.9
 
 
 def pair_evidence(best: Candidate, scores: FloatArray) -> PairEvidence:
