@@ -117,14 +117,18 @@ def test_damaged_files_are_refused(folder: Path) -> None:
 def test_shipped_weights_match_generated_shapes(name: str) -> None:
     model = LTENet.from_pretrained(name)
     assert (find_weights(name) / "README.md").is_file(), "every model has its card"
-    what = "animal" if name.startswith("animal") else "human"
-    pairs = TrainingPairs(PairConfig(what=what, frame="body"), seed=3, split="validation")
+    # Features that need no frame do not tell the sides of a thing; its position does.
+    what, least = {"human": ("human", 0.5), "animal": ("animal", 0.5), "any": ("thing", 0.25)}[
+        name.split("-")[0]
+    ]
+    frame = "world" if what == "thing" else "body"
+    pairs = TrainingPairs(PairConfig(what=what, frame=frame), seed=3, split="validation")
     shares = []
-    for pair in (pairs.draw(index) for index in range(4)):
+    for pair in (pairs.draw(index) for index in range(6)):
         best = cosine_topk(model.embed(pair.source), model.embed(pair.target), 1).indices[:, 0]
         distances = distances_to_truth(pair.target[best.numpy()], pair.source_truth)
         shares.append(accuracy(distances, largest_distance(pair.target), [0.05])[0])
-    assert np.mean(shares) > 0.5
+    assert np.mean(shares) > least
 
 
 def test_missing_weights_say_what_there_is(tmp_path: Path) -> None:
