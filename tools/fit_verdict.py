@@ -42,6 +42,8 @@ SEED = 29
 DETAIL = {"human": 1.0, "animal": 4.0, "thing": 0.0}
 #: Error of maps without a truth, in % of the diameter.
 UNRELATED = 100.0
+#: Weight of such pairs in the fit: users mostly match what belongs together.
+RARER = 0.25
 
 
 def pair_of(source_kind: str, target_kind: str, index: int) -> tuple[Shape, Shape, FloatArray]:
@@ -102,7 +104,9 @@ def draw(count: int) -> tuple[FloatArray, FloatArray]:
 def fit(rows: FloatArray, errors: FloatArray) -> dict[str, object]:
     """Fit the weights of the evidence (P, 7) to errors (P,)."""
     spread = rows.std(axis=0) + 1e-9
-    model = LogisticRegression(C=1.0, max_iter=1000).fit(rows / spread, errors < 5)
+    shares = np.where(errors < UNRELATED, 1.0, RARER)  # (P,)
+    model = LogisticRegression(C=1.0, max_iter=1000)
+    model.fit(rows / spread, errors < 5, sample_weight=shares)
     weights = model.coef_[0] / spread
     return {
         "WEIGHTS": dict(zip(PairEvidence._fields, weights.round(2).tolist(), strict=True)),

@@ -44,8 +44,8 @@ class PairEvidence(NamedTuple):
 
 
 #: Weights of `PairEvidence`, and what is added to their sum.
-WEIGHTS = PairEvidence(-1.7, -1.3, -2.2, -27.5, -1.6, 2.8, 8.5)
-BIAS = -6.9
+WEIGHTS = PairEvidence(-1.8, -0.5, -7.7, -20.2, -0.9, 2.3, 7.8)
+BIAS = -5.75
 
 
 def pair_evidence(best: Candidate, scores: FloatArray) -> PairEvidence:
