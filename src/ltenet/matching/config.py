@@ -21,8 +21,8 @@ class MatchConfig:
     Attributes
     ----------
     model
-        Weights: a name that the package ships (human, animal, ...) or a folder; auto tries human
-        and animal and keeps the more plausible map.
+        Weights: a name that the package ships (human, animal, ...) or a folder; auto
+        chooses among human, animal and any for each pair.
     points
         Points of each shape that are embedded; the map is carried from them to all others. "all"
         (in Python: None) embeds every point in one pass.
