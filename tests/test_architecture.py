@@ -20,6 +20,7 @@ TESTS = Path(__file__).parent
 # Each room, or module of the ground floor, may import those above it and none below.
 LAYERS = [
     "errors",
+    "lazy",
     "configuration",
     "files",
     "geometry",

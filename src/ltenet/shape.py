@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ltenet.errors import InputError
 from ltenet.geometry.arrays import FloatArray, IntArray
+from ltenet.lazy import lazy
 
 #: Root-mean-square distance to the centre after normalisation. A standing adult has about this
 #: radius in metres, so the paper's bandwidth of 0.01 keeps its meaning.
@@ -88,7 +88,7 @@ class Shape:
         faces = "a cloud" if self.faces is None else f"{len(self.faces)} faces"
         return f"Shape({self.name!r}, {len(self)} points, {faces})"
 
-    @cached_property
+    @lazy
     def diameter(self) -> float:
         """Largest distance between two points."""
         from ltenet.geometry.diameter import largest_distance  # imports scipy

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from ltenet.errors import InputError, LTENetError
 from ltenet.geometry.rotations import rotation_degrees
 from ltenet.io import load
 from ltenet.io.formats.arrays import read_archive
+from ltenet.lazy import lazy
 from ltenet.matching.config import MatchConfig
 from ltenet.matching.frame_networks import KINDS
 from ltenet.matching.keeping import (
@@ -49,7 +49,7 @@ class Store:
         self._held: OrderedDict[Path, PreparedShape] = OrderedDict()
         self._contents: dict[Path, str] = {}
 
-    @cached_property
+    @lazy
     def match_digest(self) -> str:
         """Hash everything but the shapes that a map depends on."""
         options = sorted(to_dict(self.config).items())
@@ -120,7 +120,7 @@ class Store:
             turned=turned,
         )
 
-    @cached_property
+    @lazy
     def _preparation(self) -> str:
         return preparation_digest(self.config, self.matcher.networks)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +22,7 @@ from ltenet.data.training_pairs import (
 )
 from ltenet.errors import InputError, MissingError
 from ltenet.geometry.arrays import FloatArray, IntArray
+from ltenet.lazy import lazy
 from ltenet.shape import Shape, normalizing_matrix
 
 #: Least number of points in a shape, and of known correspondences in a registered pair.
@@ -80,7 +80,7 @@ class SetPairs:
         if shapes is not None:
             self.__dict__["shapes"] = shapes
 
-    @cached_property
+    @lazy
     def shapes(self) -> ShapeSet:
         """The set, opened when it is first needed and once per process."""
         what, data = self.config.what, self.config.data
@@ -93,7 +93,7 @@ class SetPairs:
             return open_set(data)
         return open_set(what, set_folder(what, Path(data)))
 
-    @cached_property
+    @lazy
     def members(self) -> IntArray:
         """(n,) shapes of this split."""
         count = len(self.shapes)

@@ -6,13 +6,13 @@ The cost is linear in the number of shapes, and a prepared shape can be matched 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ltenet.geometry.arrays import FloatArray, IntArray
+from ltenet.lazy import lazy
 from ltenet.matching.cleaning import check_extent, cleaned
 from ltenet.matching.config import Orient
 from ltenet.matching.networks import Networks
@@ -77,19 +77,19 @@ class Prepared:
         points: FloatArray = self.shape.points @ self.matrix[:3, :3].T + self.matrix[:3, 3]
         return points
 
-    @cached_property
+    @lazy
     def points(self) -> Tensor:
         """(n, 3) float32, the embedded points in the coordinates of the network."""
         points = self.sample.points @ self.matrix[:3, :3].T + self.matrix[:3, 3]  # (n, 3)
         return torch.from_numpy(points.astype(np.float32))
 
-    @cached_property
+    @lazy
     def first_part(self) -> EmbeddedShape:
         """The first part alone: enough for a first look."""
         rows = torch.from_numpy(self.sample.parts[0])  # (p,)
         return EmbeddedShape(self.points[rows], self.part_features(0), name=self.shape.name)
 
-    @cached_property
+    @lazy
     def embedded(self) -> EmbeddedShape:
         """All embedded points."""
         sample = self.sample

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from ltenet.geometry.surface_graph import (
     region_graph,
     voronoi_regions,
 )
+from ltenet.lazy import lazy
 from ltenet.matching.cleaning import Cleaned
 from ltenet.method.model import LTENet
 from ltenet.shape import Shape
@@ -68,14 +68,14 @@ class Sample:
         """(n, 3) embedded points, in the coordinates of the shape."""
         return self.shape.points[self.rows]
 
-    @cached_property
+    @lazy
     def graph(self) -> csr_array | None:
         """(n, n) adjacency of the embedded points along the surface; None for clouds."""
         if self._mesh is None or self.complete:
             return self._mesh
         return region_graph(self._mesh, self._regions)
 
-    @cached_property
+    @lazy
     def faces(self) -> Tensor | None:
         """(F, 3) triangles between the embedded points; None for clouds."""
         if self._mesh is None or self.shape.faces is None:
@@ -83,14 +83,14 @@ class Sample:
         faces = self.shape.faces if self.complete else region_faces(self.shape.faces, self._regions)
         return torch.tensor(faces)
 
-    @cached_property
+    @lazy
     def _mesh(self) -> csr_array | None:
         """(N, N) adjacency of all points; None for clouds."""
         if self.shape.faces is None or len(self.shape.faces) == 0:
             return None
         return mesh_graph(self.shape.faces, len(self.shape))
 
-    @cached_property
+    @lazy
     def _regions(self) -> IntArray:
         """(N,) the embedded point nearest to each point of a mesh, by its number."""
         assert self._mesh is not None

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from scipy.sparse import csr_matrix
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from ltenet.lazy import lazy
 from ltenet.method.neighbors import knn_graph
 
 #: Bits of a float64 that a float32 leaves empty, less the one that would round it up.
@@ -60,12 +60,12 @@ class NeighborGraph:
         """Number of points that have neighbours."""
         return self.indices.shape[0]
 
-    @cached_property
+    @lazy
     def in_degree(self) -> Tensor:
         """(columns,) int64: in how many neighbourhoods each point appears."""
         return torch.bincount(self.indices.flatten(), minlength=self.columns)
 
-    @cached_property
+    @lazy
     def _transposed(self) -> tuple[Tensor, Tensor]:
         """Entries sorted by column: (rows * k,) positions and (columns + 1,) offsets."""
         flat = self.indices.flatten()  # (rows * k,)
@@ -166,7 +166,7 @@ class NeighborGraph:
                 )
         return self._matrices[dtype]
 
-    @cached_property
+    @lazy
     def _matrices(self) -> dict[torch.dtype, Tensor]:
         return {}
 

@@ -11,19 +11,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from scipy.linalg import eigh
-from scipy.sparse import diags
-from scipy.sparse.linalg import ArpackError, eigsh
 from scipy.spatial import KDTree
 from torch import Tensor
 
 from ltenet.errors import InputError
+from ltenet.method.eigenvectors import lowest_eigenvectors
 
 #: Neighbours of a point that define the surface of a cloud.
 _CLOUD_NEIGHBORS = 30
-#: Shapes up to this size are decomposed as dense matrices; the sparse solver needs more room.
-_DENSE_POINTS = 128
-#: Shift that makes the sparse system regular, and least share of the area of a point.
-_SHIFT, _LEAST_SHARE = 1e-6, 1e-9
+#: Shapes up to this size, or this many times the number of functions, are decomposed as dense
+#: matrices; the sparse solver needs more room.
+_DENSE_POINTS, _DENSE_FUNCTIONS = 128, 4
+#: Least share of the area of a point.
+_LEAST_SHARE = 1e-9
 
 
 class LaplacianBasis(NamedTuple):
@@ -107,7 +107,7 @@ def _decomposed(coordinates: Any, triangles: Any, k: int) -> tuple[Any, Any, Any
     # With area 1 the functions of a small and a large shape agree.
     masses = np.maximum(masses / masses.sum(), _LEAST_SHARE)  # (N,)
     masses /= masses.sum()
-    if count <= _DENSE_POINTS or k >= count - 1:
+    if count <= max(_DENSE_POINTS, _DENSE_FUNCTIONS * k):
         values, functions = eigh(stiffness.toarray(), np.diag(masses), subset_by_index=(0, k - 1))
     else:
         values, functions = _sparse_eigenvectors(stiffness, masses, k)
@@ -137,17 +137,12 @@ def _laplacian(coordinates: Any, triangles: Any) -> tuple[Any, Any]:
 
 
 def _sparse_eigenvectors(stiffness: Any, masses: Any, k: int) -> tuple[Any, Any]:
-    """Smallest eigenvalues (k,) and their vectors (N, k), identical in every run."""
-    count = len(masses)
-    shifted = stiffness + _SHIFT * diags(masses)  # (N, N), positive definite
-    start = np.random.default_rng(0).standard_normal(count)  # (N,)
+    """Smallest eigenvalues (k,) and their vectors (N, k)."""
     try:
-        values, functions = eigsh(
-            shifted.tocsc(), k, M=diags(masses).tocsc(), sigma=0.0, which="LM", v0=start
-        )
-    except (ArpackError, RuntimeError) as error:
+        return lowest_eigenvectors(stiffness, masses, k)
+    except (RuntimeError, np.linalg.LinAlgError) as error:  # also of the sparse factorisation
         raise InputError(
-            f"got no convergence for the {k} lowest eigenfunctions of {count} points ({error}), "
-            "expected a surface in few pieces; try leaving out the faces, or fewer functions"
+            f"got no convergence for the {k} lowest eigenfunctions of {len(masses)} points "
+            f"({error}), expected a surface in few pieces; try leaving out the faces, or fewer "
+            "functions"
         ) from None
-    return np.maximum(values - _SHIFT, 0.0), functions

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import reduce
 
 import torch
 from torch import Tensor
 
+from ltenet.lazy import lazy
 from ltenet.method.neighbors import BLOCK_ENTRIES, TopK
+from ltenet.refinement.threads import by_blocks
 
 #: Similarities up to which the whole matrix is kept: 128 MB. Larger ones are computed in blocks
 #: when asked for.
@@ -30,30 +32,40 @@ class Cosines:
     def __init__(self, rows: Tensor, columns: Tensor) -> None:
         self.rows, self.columns = rows, columns
 
-    @cached_property
+    @lazy
     def matrix(self) -> Tensor | None:
         """(N, M) all similarities, or None if they are too many to keep."""
         if len(self.rows) * len(self.columns) > KEPT_ENTRIES:
             return None
-        return self.rows @ self.columns.T
+        matrix = self.rows.new_empty(len(self.rows), len(self.columns))  # (N, M)
+        by_blocks(
+            lambda block: torch.mm(self.rows[block], self.columns.T, out=matrix[block]),
+            len(self.rows),
+            self._block_rows,
+        )
+        return matrix
 
-    @cached_property
+    @lazy
     def best(self) -> tuple[TopK, TopK]:
         """Most similar column of each row, (N,), and most similar row of each column, (M,)."""
-        if self.matrix is not None:
-            return _best_columns(self.matrix), _best_rows(self.matrix)
-        there, back, start = [], None, 0
-        for block in self.rows.split(max(1, BLOCK_ENTRIES // len(self.columns))):
-            similarity = block @ self.columns.T  # (b, M)
-            there.append(_best_columns(similarity))
-            found = _best_rows(similarity)  # (M,)
-            found = TopK(found.indices + start, found.scores)
-            back = found if back is None else _better(back, found)
-            start += len(block)
-        assert back is not None  # shapes have at least one point
-        return TopK(*(torch.cat(side) for side in zip(*there, strict=True))), back
+        _ = self.matrix  # all blocks ask for it
+        found = by_blocks(self._best_of_block, len(self.rows), self._block_rows)
+        there, back = zip(*found, strict=True)
+        return TopK(*(torch.cat(side) for side in zip(*there, strict=True))), reduce(_better, back)
 
-    @cached_property
+    def _best_of_block(self, block: slice) -> tuple[TopK, TopK]:
+        matrix = self.matrix
+        similarity = (
+            self.rows[block] @ self.columns.T if matrix is None else matrix[block]
+        )  # (b, M)
+        back = _best_rows(similarity)  # (M,)
+        return _best_columns(similarity), TopK(back.indices + block.start, back.scores)
+
+    @property
+    def _block_rows(self) -> int:
+        return max(1, BLOCK_ENTRIES // len(self.columns))
+
+    @lazy
     def relative(self) -> Tensor:
         """(N, M) similarities less the best that either point has; for small shapes."""
         matrix = self.block(None, None)  # (N, M)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import torch
 import torch.nn.functional as F
 from scipy.sparse import csr_array
@@ -11,6 +9,7 @@ from scipy.spatial import KDTree
 from torch import Tensor
 
 from ltenet.errors import InputError
+from ltenet.lazy import lazy
 from ltenet.method.neighbors import knn_graph
 from ltenet.refinement.point_sets import (
     AREA_NEIGHBORS,
@@ -96,38 +95,38 @@ class EmbeddedShape:
             queries, self.points[self.nearest(queries, _PLANE_NEIGHBORS).indices]
         )
 
-    @cached_property
+    @lazy
     def areas(self) -> Tensor:
         """(N,) surface area around each point, relative to the mean."""
         return relative_areas(self.points, self.neighbors(AREA_NEIGHBORS))
 
-    @cached_property
+    @lazy
     def squared_edges(self) -> Tensor:
         """(N, `EDGES`) squared distances to the nearest other points."""
         return squared_edges(self.points, self.neighbors(EDGES + 1)[:, 1:])
 
-    @cached_property
+    @lazy
     def spacing(self) -> Tensor:
         """() root mean square distance between neighbouring points."""
         # Each point counts as its own neighbour, at distance zero.
         return (self.squared_edges.sum(dim=1) / (self.squared_edges.shape[1] + 1)).mean().sqrt()
 
-    @cached_property
+    @lazy
     def regions(self) -> Tensor:
         """(c, k) points of overlapping regions that cover the shape."""
         count = min(max(8, round(_REGION_SHARE * len(self))), len(self))
         centres = self.points[self.spread(_REGIONS)]  # (c, 3)
         return torch.cdist(centres, self.points).topk(count, dim=1, largest=False).indices
 
-    @cached_property
+    @lazy
     def _tree(self) -> KDTree | None:
         return KDTree(self.points.numpy()) if self.points.device.type == "cpu" else None
 
-    @cached_property
+    @lazy
     def _neighborhood(self) -> Tensor:
         return knn_graph(self.points, min(_NEIGHBORHOOD, len(self)))  # (N, 13)
 
-    @cached_property
+    @lazy
     def _sample(self) -> Tensor:
         return spread_sample(self.points, _SAMPLE)  # (384,)
 

@@ -25,7 +25,7 @@ from torch import Tensor
 from ltenet.errors import LTENetError
 from ltenet.method.laplacian import LaplacianBasis, laplacian_basis
 from ltenet.refinement.pair import Pair
-from ltenet.refinement.threads import side_by_side, single_blas_thread
+from ltenet.refinement.threads import by_blocks, side_by_side, single_blas_thread
 
 #: Numbers of eigenfunctions, points of a shape for each function at least, and points at most.
 STEPS, _POINTS_PER_FUNCTION, _MOST_POINTS = (20, 45, 90, 150), 8, 12000
@@ -36,7 +36,7 @@ _SHORTLIST = 96
 WEIGHT, LEAST_SPACING = 3.0, 0.5
 #: Neighbours over which the uncertainty of places is averaged.
 _AVERAGED = 13
-#: Distances between eigenfunctions computed at a time: they stay in cache.
+#: Points whose distances are computed at a time: they stay in cache.
 _BLOCK = 256
 
 log = logging.getLogger(__name__)
@@ -96,7 +96,11 @@ def spectral_distances(
     matrix = ours.T @ (source.masses[:, None] * theirs[indices])  # (k, k): C
     left, _, right = torch.linalg.svd(matrix)
     mapped, theirs = (ours @ (left @ right)).float(), theirs.float()  # (N, k), (M, k)
-    blocks = zip(mapped.split(_BLOCK), listed.split(_BLOCK), strict=True)
-    return torch.cat(
-        [(rows[:, None] - theirs[columns]).square().sum(dim=2) for rows, columns in blocks]
-    )
+    distances = torch.empty(listed.shape, device=mapped.device)  # (N, K)
+
+    def fill(block: slice) -> None:
+        apart = mapped[block][:, None] - theirs[listed[block]]  # (b, K, k)
+        torch.sum(apart.square_(), dim=2, out=distances[block])
+
+    by_blocks(fill, len(mapped), _BLOCK)
+    return distances

@@ -8,11 +8,14 @@ from torch import Tensor
 from ltenet.method.graph import NeighborGraph
 from ltenet.method.neighbors import TopK
 from ltenet.method.transforms import simplex_projection
+from ltenet.refinement.threads import by_blocks
 
 #: Divisor of the cosines in the softmax over the nearest features.
 TEMPERATURE = 0.02
 #: Steps of FISTA, and the price of a distant neighbour relative to that of a wrong mean.
 _STEPS, _FAR = 100, 1e-3
+#: Points that are computed at a time: they stay in cache.
+_BLOCK = 1024
 
 
 def weighted_mean(points: Tensor, soft: TopK) -> Tensor:
@@ -41,6 +44,11 @@ def convex_weights(offsets: Tensor) -> Tensor:
     ``|sum_k w_k d_k|^2 + 0.001 sum_k w_k |d_k|^2`` over the simplex by FISTA [Beck & Teboulle
     2009], starting at the first point; the second term prefers near points among equal mixtures.
     """
+    blocks = by_blocks(lambda block: _convex_weights(offsets[block]), len(offsets), _BLOCK)
+    return torch.cat(blocks) if blocks else offsets.new_empty(offsets.shape[:2])
+
+
+def _convex_weights(offsets: Tensor) -> Tensor:
     gram = offsets @ offsets.transpose(1, 2)  # (N, K, K)
     squares = gram.diagonal(dim1=1, dim2=2)  # (N, K)
     trace = squares.sum(dim=1)[:, None]  # (N, 1), bounds the eigenvalues

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import TypeVar
 
 import torch
@@ -57,3 +58,9 @@ def side_by_side(*tasks: Callable[[], Result]) -> list[Result]:
             return [task() for task in tasks]
         with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
             return list(pool.map(lambda task: task(), tasks))
+
+
+def by_blocks(task: Callable[[slice], Result], rows: int, size: int) -> list[Result]:
+    """Run a task for each block of at most `size` rows, side by side; results in order."""
+    starts = range(0, rows, size)
+    return side_by_side(*(partial(task, slice(start, min(start + size, rows))) for start in starts))

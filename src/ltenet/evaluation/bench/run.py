@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +31,7 @@ from ltenet.evaluation.bench.predictions import Prediction, PredictionCache
 from ltenet.evaluation.bench.provenance import method_record
 from ltenet.evaluation.bench.scoring import PairScores, score_pair
 from ltenet.evaluation.peers.table import PairMatcher, find_peer, make_peer
+from ltenet.lazy import lazy
 from ltenet.matching.config import MatchConfig
 from ltenet.shape import Shape
 
@@ -251,10 +251,10 @@ class Predictor:
             return scores._replace(landmarks=landmarks)
         return scores
 
-    @cached_property
+    @lazy
     def _shapes(self) -> ShapeSet:
         return open_benchmark(self.config.benchmark, self.config.data)
 
-    @cached_property
+    @lazy
     def _method(self) -> PairMatcher:
         return make_peer(self.config.method, self.options)
