@@ -15,11 +15,22 @@ from tests.creature import pair_of
 
 
 def test_probabilities_follow_the_knots():
-    weights = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    weights = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     calibration = Calibration(weights, 0.0, (0.0, 0.5, 1.0), (0.1, 0.8, 0.9))
     columns = np.zeros((3, len(COLUMNS)))
     columns[:, 0] = [-100.0, 0.0, 100.0]
-    np.testing.assert_allclose(calibration.estimate(columns), [0.1, 0.8, 0.9], atol=1e-9)
+    np.testing.assert_allclose(calibration.estimate(columns, 5.0), [0.1, 0.8, 0.9], atol=1e-9)
+
+
+def test_what_speaks_for_the_pair_speaks_for_its_points():
+    calibration = Calibration((1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5), -1.0)
+    columns = np.zeros((2, len(COLUMNS)))
+    columns[:, 0] = [0.0, 2.0]
+    expected = 1 / (1 + np.exp(-np.array([-1.0 + 0.5 * 3, -1.0 + 2.0 + 0.5 * 3])))
+    np.testing.assert_allclose(calibration.estimate(columns, 3.0), expected)
+    np.testing.assert_allclose(
+        calibration.estimate(columns, np.array([3.0, -3.0])), [expected[0], 1 / (1 + np.exp(0.5))]
+    )
 
 
 def test_evidence_tells_a_perfect_map_from_a_random_one():
@@ -41,15 +52,21 @@ def test_evidence_tells_a_perfect_map_from_a_random_one():
 
 
 def test_the_calibration_is_written_and_read(tmp_path):
-    calibration = Calibration((1, 2, 3, 4, 5, 6), -1.5, (0.1, 0.9), (0.0, 0.75))
+    calibration = Calibration((1, 2, 3, 4, 5, 6, 7), -1.5, (0.1, 0.9), (0.0, 0.75))
     calibration.save_pretrained(tmp_path)
     assert Calibration.from_pretrained(tmp_path) == calibration
+
+
+def test_files_from_before_pairs_were_judged_leave_them_out(tmp_path):
+    fields = {"weights": [1, 2, 3, 4, 5, 6], "bias": 0, "values": [0, 1], "probabilities": [0, 1]}
+    (tmp_path / FILE).write_text(json.dumps(fields))
+    assert Calibration.from_pretrained(tmp_path).weights == (1, 2, 3, 4, 5, 6, 0)
 
 
 def test_without_a_file_refinement_decides(tmp_path):
     columns = np.zeros((2, len(COLUMNS)))
     columns[1, 0] = 1.0
-    low, high = Calibration.from_pretrained(tmp_path).estimate(columns)
+    low, high = Calibration.from_pretrained(tmp_path).estimate(columns, 0.0)
     assert low < 0.2 < 0.8 < high
 
 

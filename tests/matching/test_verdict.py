@@ -11,24 +11,38 @@ from scipy.spatial.transform import Rotation
 from ltenet.bodies.body_pairs import own_generator
 from ltenet.matching.matcher import match
 from ltenet.matching.summary import summarize
-from ltenet.matching.verdict import BIAS, WEIGHTS, PairEvidence, pair_probability, typical
+from ltenet.matching.verdict import (
+    BIAS,
+    WEIGHTS,
+    PairEvidence,
+    pair_logit,
+    pair_probability,
+    typical,
+)
 from ltenet.shape import Shape
 
-FINE = PairEvidence(0.5, 0.1, 0.0, 0.0, 0.15, 1.0, 0.95)
-POOR = PairEvidence(1.2, 0.5, 0.1, 0.1, 0.4, 0.5, 0.3)
+FINE = PairEvidence(0.5, 0.1, 0.0, 0.0, 0.15, 1.0, -0.2, 0.95)
+POOR = PairEvidence(1.2, 0.5, 0.1, 0.1, 0.4, 0.5, -6.0, 0.5)
 
 
 def test_the_probability_is_logistic_in_the_evidence():
     logit = sum(weight * value for weight, value in zip(WEIGHTS, FINE, strict=True)) + BIAS
-    assert pair_probability(FINE) == pytest.approx(1 / (1 + np.exp(-logit)))
-    assert pair_probability(POOR) < 0.3 < 0.8 < pair_probability(FINE)
+    assert pair_logit(FINE) == pytest.approx(logit)
+    assert pair_probability(logit) == pytest.approx(1 / (1 + np.exp(-logit)))
+    poor, fine = (pair_probability(pair_logit(evidence)) for evidence in (POOR, FINE))
+    assert poor < 0.3 < 0.8 < fine
 
 
 @given(st.sampled_from(PairEvidence._fields), st.floats(0.01, 0.5))
 def test_worse_evidence_never_raises_it(name, more):
-    sign = 1 if name in ("direction", "points") else -1
+    sign = 1 if name in ("direction", "prior", "confidence") else -1
     better = FINE._replace(**{name: getattr(FINE, name) + sign * more})
-    assert pair_probability(better) >= pair_probability(FINE)
+    assert pair_logit(better) >= pair_logit(FINE)
+
+
+@given(st.floats(allow_nan=False))
+def test_any_odds_are_a_probability(logit):
+    assert 0 <= pair_probability(logit) <= 1
 
 
 def test_half_of_the_points_may_be_without_a_partner():

@@ -37,14 +37,18 @@ def farthest_point_sample(
             f"got {start} as the first of the farthest points, expected an index from 0 to "
             f"{len(points) - 1}; try 0"
         )
-    # Coordinates as rows: each step is three passes over contiguous memory.
-    x, y, z = np.ascontiguousarray(points.T, dtype=np.float64)  # 3 x (N,)
+    # Coordinates as rows, in memory that is used again: each step is few passes over little of it.
+    rows = np.ascontiguousarray(points.T, dtype=np.float64)  # (3, N)
+    apart, distance = np.empty_like(rows), np.empty(len(points))  # (3, N), (N,)
     chosen = np.empty(count, dtype=np.int64)
     nearest = np.full(len(points), np.inf)  # (N,) squared distance to the chosen ones
     current = start
     for step in range(count):
         chosen[step] = current
-        distance = (x - x[current]) ** 2 + (y - y[current]) ** 2 + (z - z[current]) ** 2  # (N,)
+        np.subtract(rows, rows[:, current, None], out=apart)
+        np.square(apart, out=apart)
+        np.add(apart[0], apart[1], out=distance)
+        np.add(distance, apart[2], out=distance)
         np.minimum(nearest, distance, out=nearest)
         # Below every distance: duplicates of a chosen point come before the point itself again.
         nearest[current] = -1.0

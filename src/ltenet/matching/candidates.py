@@ -97,6 +97,8 @@ class Candidate(NamedTuple):
         makes wrong maps smooth, and how badly features fit shows in the first look.
     look
         Energy of the first look.
+    prior
+        As for `Way`.
     probability
         That this way is right and none of the others.
     """
@@ -108,6 +110,7 @@ class Candidate(NamedTuple):
     refined: RefinedMap
     cost: float
     look: float
+    prior: float
     probability: float = 1.0
 
 
@@ -227,7 +230,7 @@ def _share_of(tell: Tell, number: int, shares: list[float]) -> Tell:
 
 def _refined(look: Look, method: Method, tell: Tell, steering: Steering | None) -> Candidate:
     """Match all embedded points."""
-    networks, source, target, _ = look.way
+    networks, source, target, prior = look.way
     if steering is None:
         pair = Pair(source.embedded, target.embedded)
     else:
@@ -241,7 +244,7 @@ def _refined(look: Look, method: Method, tell: Tell, steering: Steering | None) 
     }
     refined = refine_pair(pair, chosen.get(method, method), tell=tell)
     cost = look.cost + 0.5 * (refined.energy - look.energy)
-    return Candidate(networks, source, target, pair, refined, cost, look.energy)
+    return Candidate(networks, source, target, pair, refined, cost, look.energy, prior)
 
 
 def _agreeing(look: Look, orient: Orient, steering: Steering | None) -> list[Look]:

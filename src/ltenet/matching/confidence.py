@@ -2,8 +2,9 @@
 
 Right means within 5 % of the target's diameter. A point whose partner is missing from the target
 still receives a position, but the evidence gives it away: its feature has no equal, the round trip
-ends elsewhere, and many neighbours are squeezed into one place. The weights of the evidence are
-fitted on generated shapes with known truth, some with parts cut off, and belong to the network.
+ends elsewhere, and many neighbours are squeezed into one place. And where the map is wrong as a
+whole (see `verdict`), so are most of its points. The weights of the evidence are fitted on
+generated shapes with known truth, some with parts cut off, and belong to the network.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Calibration:
     Attributes
     ----------
     weights
-        One for each of `COLUMNS`.
+        One for each of `COLUMNS`, and one for the logit of the pair.
     bias
         Added to the weighted evidence.
     values
@@ -76,19 +77,19 @@ class Calibration:
         Share of right matches at each of these.
     """
 
-    weights: tuple[float, ...] = (4.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    weights: tuple[float, ...] = (4.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     bias: float = -2.0
     values: tuple[float, ...] = (0.0, 1.0)
     probabilities: tuple[float, ...] = (0.0, 1.0)
 
     def __post_init__(self) -> None:
         values, shares = np.asarray(self.values), np.asarray(self.probabilities)
-        fine = len(self.weights) == len(COLUMNS) and len(values) == len(shares) >= 2
+        fine = len(self.weights) == len(COLUMNS) + 1 and len(values) == len(shares) >= 2
         fine = fine and bool((np.diff(values) > 0).all() and (np.diff(shares) >= 0).all())
         if not fine or shares[0] < 0 or shares[-1] > 1:
             raise InputError(
                 f"got a calibration with {len(self.weights)} weights, {len(values)} values and "
-                f"{len(shares)} probabilities, expected {len(COLUMNS)} weights and two rising "
+                f"{len(shares)} probabilities, expected {len(COLUMNS) + 1} weights and two rising "
                 "lists of equal length, the second from 0 to 1; try calibrating again"
             )
 
@@ -97,9 +98,10 @@ class Calibration:
         """Whether this differs from the default for weights without a calibration."""
         return self != Calibration()
 
-    def estimate(self, columns: FloatArray) -> FloatArray:
-        """(N, 6) evidence -> (N,) probability that the match is right."""
-        logits = columns @ np.asarray(self.weights) + self.bias  # (N,)
+    def estimate(self, columns: FloatArray, pair: float | FloatArray) -> FloatArray:
+        """(N,) probability that a match is right: (N, 6) evidence, logit () or (N,) of the pair."""
+        weights = np.asarray(self.weights)  # (7,)
+        logits = columns @ weights[:-1] + weights[-1] * pair + self.bias  # (N,)
         values = 1 / (1 + np.exp(-np.clip(logits, -30, 30)))  # (N,)
         estimates: FloatArray = np.interp(values, self.values, self.probabilities)
         return estimates
@@ -117,8 +119,11 @@ class Calibration:
             return cls()
         try:
             fields = read_json(path)
+            weights = tuple(fields["weights"])
+            if len(weights) == len(COLUMNS):  # written before pairs were judged
+                weights = (*weights, 0.0)
             return cls(
-                tuple(fields["weights"]),
+                weights,
                 float(fields["bias"]),
                 tuple(fields["values"]),
                 tuple(fields["probabilities"]),

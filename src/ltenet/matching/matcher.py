@@ -38,7 +38,7 @@ from ltenet.matching.networks import ALIGNER, Networks, read_networks
 from ltenet.matching.preparation import Prepared, prepare
 from ltenet.matching.steering import Steering
 from ltenet.matching.summary import DECIDED
-from ltenet.matching.verdict import pair_evidence, pair_probability
+from ltenet.matching.verdict import pair_evidence, pair_logit, pair_probability
 from ltenet.method.model import available_weights
 from ltenet.refinement.threads import side_by_side, single_thread
 from ltenet.shape import Shape
@@ -112,10 +112,8 @@ class Matcher:
         with self._stage("confidence"), single_thread():
             columns = evidence(best.pair, best.refined)  # (n, 6)
             calibration = read_calibration(best.networks.folder)
-            sampled_scores = calibration.estimate(columns)  # (n,)
-            # A point is right if the map is right as a whole, and the point in it.
-            whole = pair_probability(pair_evidence(best, sampled_scores))
-            sampled_scores = whole * sampled_scores
+            logit = pair_logit(pair_evidence(best, columns))
+            sampled_scores = calibration.estimate(columns, logit)  # (n,)
         with self._stage("carry"), single_thread():
             landing, scores = to_every_vertex(best, sampled_scores)
         indices = np.where(scores >= self.config.threshold, landing.indices, UNMATCHED)  # (N,)
@@ -142,7 +140,7 @@ class Matcher:
             target_size=len(target.given),
             details=self._details(best)
             | {
-                "pair_probability": round(whole, 3),
+                "pair_probability": round(pair_probability(logit), 3),
                 "known_pairs": len(known.source) if known else 0,
             },
             source=source.given,

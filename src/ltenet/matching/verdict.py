@@ -3,9 +3,10 @@
 A map between unrelated shapes, or with front and back exchanged, is wrong nearly everywhere, and
 yet most of its points may look plausible. What gives it away are figures of the pair: how badly
 features fit before anything is smoothed, how much the refined map stretches and what it misses,
-and whether another way was nearly as good. A logistic model combines them into the probability that
-the mean error of the map is below 5 % of the diameter, fitted by `python -m tools.fit_verdict` on
-generated people, animals and things, related and unrelated.
+whether another way was nearly as good, and whether the orientation networks agree. A logistic model
+combines them into the probability that the mean error of the map is below 5 % of the diameter,
+fitted by `python -m tools.calibrate` on generated people, animals and things, related and
+unrelated.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 
 from ltenet.geometry.arrays import FloatArray
 from ltenet.matching.candidates import Candidate
+from ltenet.matching.confidence import COLUMNS
 from ltenet.refinement.judge import map_scores
 
 
@@ -30,8 +32,10 @@ class PairEvidence(NamedTuple):
         Terms of the energy of the refined map, see `judge`.
     direction
         Probability that the chosen way is right and none of the others.
-    points
-        Typical probability of the points, each judged by itself; see `typical`.
+    prior
+        What the orientation networks think of both frames and of the class: a log-probability.
+    confidence
+        Typical confidence of the refinement in its points, see `typical`.
     """
 
     look: float
@@ -40,16 +44,17 @@ class PairEvidence(NamedTuple):
     missed: float
     unlike: float
     direction: float
-    points: float
+    prior: float
+    confidence: float
 
 
 #: Weights of `PairEvidence`, and what is added to their sum.
-WEIGHTS = PairEvidence(-1.8, -0.5, -7.7, -20.2, -0.9, 2.3, 7.8)
-BIAS = -5.75
+WEIGHTS = PairEvidence(-2.54, -0.13, -3.4, -64.55, -6.7, 0.0, 0.57, 6.19)
+BIAS = 1.44
 
 
-def pair_evidence(best: Candidate, scores: FloatArray) -> PairEvidence:
-    """Gather what the map of a pair shows; `scores` (n,) are the probabilities of its points."""
+def pair_evidence(best: Candidate, columns: FloatArray) -> PairEvidence:
+    """Gather what the map of a pair shows; `columns` (n, 6) are the evidence of its points."""
     found = map_scores(best.pair, best.refined.positions)
     return PairEvidence(
         best.look,
@@ -58,16 +63,21 @@ def pair_evidence(best: Candidate, scores: FloatArray) -> PairEvidence:
         found.missed,
         1.0 - found.similarity,
         best.probability,
-        typical(scores),
+        best.prior,
+        typical(columns[:, COLUMNS.index("refinement")]),
     )
 
 
-def typical(scores: FloatArray) -> float:
-    """Mean of the better half of (n,) probabilities: the rest of a whole may have no partner."""
-    return float(np.sort(scores)[len(scores) // 2 :].mean())
+def typical(values: FloatArray) -> float:
+    """Mean of the better half of (n,) values: the rest of a whole may have no partner."""
+    return float(np.sort(values)[len(values) // 2 :].mean())
 
 
-def pair_probability(evidence: PairEvidence) -> float:
-    """Probability that the mean error of the map is below 5 % of the diameter."""
-    logit = float(np.dot(WEIGHTS, evidence)) + BIAS
+def pair_logit(evidence: PairEvidence) -> float:
+    """Logarithm of the odds that the mean error of the map is below 5 % of the diameter."""
+    return float(np.dot(WEIGHTS, evidence)) + BIAS
+
+
+def pair_probability(logit: float) -> float:
+    """Probability of given odds."""
     return float(1 / (1 + np.exp(-np.clip(logit, -30, 30))))
