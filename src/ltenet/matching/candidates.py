@@ -33,11 +33,11 @@ from ltenet.refinement.pair import Pair
 from ltenet.refinement.proposal import RefinedMap, Tell, silent
 from ltenet.refinement.threads import side_by_side
 
-#: Energy that one nat of the orientation networks' opinion is worth, and the difference in cost at
-#: which one way is e times as probable as another: rounded from a regression on 170 generated pairs
-#: in right and half-turned frames; `python -m tools.fit_judge` fits both anew.
-PRIOR, TEMPERATURE = 0.03, 0.04
-#: Ways whose first look costs at most this much more than the best are refined too.
+#: Share of the first look in the energy of a way, energy that one nat of the orientation networks'
+#: opinion is worth, and the difference in cost at which one way is e times as probable as another;
+#: by `python -m tools.fit_judge`.
+LOOK, PRIOR, TEMPERATURE = 0.5, 0.03, 0.04
+#: By how much more than the best the first look of a way may cost that is refined too.
 CLOSE = 0.1
 #: Cost of the best first look, and lead over the next one, with which frames are beyond doubt; read
 #: off generated pairs, not fitted.
@@ -93,8 +93,8 @@ class Candidate(NamedTuple):
     refined
         The map.
     cost
-        Mean energy of the first look and of the map, and more for being improbable: refinement
-        makes wrong maps smooth, and how badly features fit shows in the first look.
+        Energy of the first look and of the map, and more for being improbable: refinement makes
+        wrong maps smooth, and how badly features fit shows in the first look.
     look
         Energy of the first look.
     prior
@@ -124,6 +124,7 @@ def ranked_candidates(
     tell: Tell = silent,
     steering: Steering | None = None,
     same_scale: bool = False,
+    close: float = CLOSE,
 ) -> list[Candidate]:
     """Find the weights and orientations that may be right, the most probable first; refine them.
 
@@ -149,6 +150,8 @@ def ranked_candidates(
         Pairs that are known beforehand.
     same_scale
         Whether both shapes are given in one unit, which tells how large a part is.
+    close
+        Ways whose first look costs at most this much more than the best are refined too.
     """
     shapes = (networks, sources, targets)
     looks = _first_looks(framed_ways(*shapes, orient=orient, steering=steering), steering)
@@ -165,8 +168,8 @@ def ranked_candidates(
         starts = [best] if best.cost < _POOR else looks[:_STARTS]
         looks += [look for start in starts for look in _of_a_part(start, orient, same_scale)]
         looks.sort(key=lambda look: look.cost)
-    close = [look for look in looks if look.cost <= looks[0].cost + CLOSE]
-    tried = looks[:1] if refine == "none" else _distinct(close)
+    near = [look for look in looks if look.cost <= looks[0].cost + close]
+    tried = looks[:1] if refine == "none" else _distinct(near)
     _embed((one for look in tried for one in look.way[1:3]), lambda one: one.embedded)
     shares = [0.0] * len(tried)
     found = side_by_side(
@@ -243,7 +246,7 @@ def _refined(look: Look, method: Method, tell: Tell, steering: Steering | None) 
         "ot": Transport(one_to_one=one_to_one),
     }
     refined = refine_pair(pair, chosen.get(method, method), tell=tell)
-    cost = look.cost + 0.5 * (refined.energy - look.energy)
+    cost = look.cost + (1 - LOOK) * (refined.energy - look.energy)
     return Candidate(networks, source, target, pair, refined, cost, look.energy, prior)
 
 
