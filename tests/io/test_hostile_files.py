@@ -157,6 +157,7 @@ SHAPES: list[tuple[str, str | bytes, str]] = [
     ("a.pcd", PCD.replace("SIZE 4", "SIZE 3").format("1 1 1", 1, "ascii") + "0 0 0\n", "'F3'"),
     # arrays that promise more than they hold, or hold something else
     ("a.npy", promising("(900000000000, 3)"), "bytes declared"),
+    ("a.npy", b"\x93NUMPY\x02\x00" + npy(np.zeros((4, 3)))[8:], "bytes of header declared"),
     ("a.npy", npy(np.array([["a", "b", "c"]])), "expected real numbers"),
     ("a.npy", npy(np.zeros(3, [("x", "f8")])), "expected real numbers"),
     ("a.npy", npy(np.zeros((2, 3), complex)), "expected real numbers"),

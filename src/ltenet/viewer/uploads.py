@@ -7,10 +7,9 @@ import struct
 import zipfile
 from pathlib import Path, PurePosixPath
 
-import numpy as np
-
 from ltenet.errors import InputError
 from ltenet.io import LOADERS
+from ltenet.io.formats.arrays import check_array
 from ltenet.io.formats.documents import parse_json
 
 #: Most bytes of a file, most points, and most bytes of an unpacked archive.
@@ -76,7 +75,7 @@ def check_beginning(path: Path) -> None:
         declared = [int(count) for count in re.findall(rb"^element \w+ (\d{1,18})", head, re.M)]
         _limit(sum(declared), size)
     elif suffix == ".npy":
-        _limit(_declared_by_npy(path), size)
+        check_array(path)
 
 
 def check_content(path: Path) -> None:
@@ -97,27 +96,6 @@ def _limit(declared: int, size: int) -> None:
             f"got a header that declares {declared:,} elements in {size:,} bytes, expected no more "
             "than fit; try exporting the file again"
         )
-
-
-def _declared_by_npy(path: Path) -> int:
-    try:
-        with path.open("rb") as stream:
-            version = np.lib.format.read_magic(stream)
-            read = (
-                np.lib.format.read_array_header_1_0
-                if version == (1, 0)
-                else np.lib.format.read_array_header_2_0
-            )
-            shape, _, kind = read(stream)
-    except Exception as error:  # numpy raises many kinds for damaged bytes
-        raise InputError(
-            f"got an unreadable .npy file ({error}), expected an array of numbers; try numpy.save"
-        ) from None
-    if kind.hasobject:
-        raise InputError(
-            "got an array of Python objects, expected plain numbers; try converting it to floats"
-        )
-    return int(np.prod([int(side) for side in shape], dtype=object))
 
 
 def _check_archive(path: Path) -> None:

@@ -104,6 +104,10 @@ def read_landmarks(path: Path, size: int) -> IntArray:
             path, None, "got an empty file, expected one landmark per line", "try copying it again"
         )
     rows = table(lines, what="a landmark")  # (L, 1 or 4)
+    if not rows.shape[1]:
+        raise lines.failure(
+            0, "got a line without a number, expected a landmark", "try copying the file again"
+        )
     numbers = rows[:, 0]  # (L,)
     wrong = (numbers != np.round(numbers)) | (numbers >= size)  # (L,)
     if wrong.any():

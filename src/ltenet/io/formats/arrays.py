@@ -97,16 +97,24 @@ class Archive(Mapping[str, NDArray[Any]]):
 
 def read_array(path: Path, *, mapped: bool = False) -> NDArray[Any]:
     """Return the array of a `.npy`; `mapped` leaves it on the disk until it is used."""
+    if not mapped:
+        return _opened_array(path, _read)
+    _opened_array(path, _header)
+    return np.load(path, allow_pickle=False, mmap_mode="r")  # type: ignore[no-any-return]
+
+
+def check_array(path: Path) -> None:
+    """Refuse a `.npy` that declares more than is there, without reading the array."""
+    _opened_array(path, _header)
+
+
+def _opened_array(path: Path, read: Callable[[IO[bytes], int], T]) -> T:
     try:
         with path.open("rb") as stream:
             if stream.read(2) == b"PK":
                 raise ValueError("an archive; its suffix is .npz")
             stream.seek(0)
-            size = path.stat().st_size
-            if not mapped:
-                return _read(stream, size)
-            _header(stream, size)
-        return np.load(path, allow_pickle=False, mmap_mode="r")  # type: ignore[no-any-return]
+            return read(stream, path.stat().st_size)
     except Exception as error:  # numpy raises whatever the bytes lead it to
         raise failure(
             path,
@@ -218,11 +226,13 @@ def _header(stream: IO[bytes], size: int) -> Header:
     version = np.lib.format.read_magic(stream)
     if version not in ((1, 0), (2, 0)):
         raise ValueError(f"version {version} of the format")
-    read = (
-        np.lib.format.read_array_header_1_0
-        if version == (1, 0)
-        else np.lib.format.read_array_header_2_0
-    )
+    first = version == (1, 0)
+    start = stream.tell()
+    length = int.from_bytes(stream.read(2 if first else 4), "little")
+    if length > size - stream.tell():  # numpy would make room for it
+        raise ValueError(f"{length:,} bytes of header declared, {size - stream.tell():,} there")
+    stream.seek(start)
+    read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
     shape, fortran, dtype = read(stream)
     if dtype.hasobject:
         raise ValueError("Python objects, which could run code")
