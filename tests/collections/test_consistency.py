@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from ltenet.cli import main
-from ltenet.collections.consistency import cycle_error, synchronize, two_way
+from ltenet.collections.consistency import cycle_error, two_way
+from ltenet.collections.synchronizing import synchronize
 from ltenet.correspondence import Correspondence
 from ltenet.errors import InputError
 from ltenet.shape import Shape

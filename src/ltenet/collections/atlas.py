@@ -70,12 +70,15 @@ class Atlas(NamedTuple):
         (name, error) of the others.
     procrustes
         The alignment of `registered`.
+    first
+        Name of the specimen that was the first template.
     """
 
     mean: Shape
     registered: tuple[Registration, ...]
     failed: tuple[tuple[str, str], ...]
     procrustes: Procrustes
+    first: str = ""
 
 
 def build_atlas(
@@ -121,7 +124,8 @@ def build_atlas(
     # Meshes first: only they have faces to give.
     meshes = [pair for pair in usable if pair[1].faces] or usable
     meshes.sort(key=lambda pair: (pair[1].radius or 0.0, pair[0].name))
-    template = load(meshes[len(meshes) // 2][0].path)
+    first = meshes[len(meshes) // 2][0]
+    template = load(first.path)
     chosen = [one for one, _ in usable]
     unusable = [(record.name, record.error) for record in described if record.state != "ready"]
     for number in range(rounds + 1):
@@ -142,7 +146,7 @@ def build_atlas(
             )
         found = generalized_procrustes(np.stack([one.points for one in registered]), scale=scale)
         template = Shape(found.mean, template.faces, name="mean")
-    return Atlas(template, tuple(registered), (*unusable, *failed), found)
+    return Atlas(template, tuple(registered), (*unusable, *failed), found, first.name)
 
 
 def register(

@@ -16,7 +16,7 @@ from ltenet.io.formats.tables import csv_rows
 from ltenet.io.formats.text import read_text
 from ltenet.io.shapes import LOADERS
 
-Mode = Literal["all-pairs", "to", "sequence"]
+Mode = Literal["all-pairs", "to", "sequence", "hubs"]
 PairIndices = tuple[int, int]
 
 #: Pairs are ordered in tiles of this many sources by as many targets, so that the shapes of a tile
@@ -91,6 +91,7 @@ def plan_folder(
     templates: Sequence[Path] = (),
     skip: Path | None = None,
     least: int = 2,
+    hubs: int = 0,
 ) -> Plan:
     """Plan the pairs of the shapes in a folder, at any depth.
 
@@ -100,13 +101,16 @@ def plan_folder(
         Where the shapes are; hidden files are ignored.
     mode
         "all-pairs": each unordered pair once, from the earlier name to the later; "to": each shape
-        to each template; "sequence": each shape to the next.
+        to each template; "sequence": each shape to the next; "hubs": a few evenly spread shapes to
+        all others.
     templates
         For "to"; they may be in the folder.
     skip
         A folder inside that is not searched: that of the results.
     least
         Fewest shapes; with 1 there may be no pair.
+    hubs
+        How many, for "hubs".
     """
     if not folder.is_dir():
         raise InputError(
@@ -135,6 +139,9 @@ def plan_folder(
         pairs = [(i, j) for i in range(count) for j in range(i + 1, count)]
     elif mode == "sequence":
         pairs = [(i, i + 1) for i in range(count - 1)]
+    elif mode == "hubs":
+        chosen = dict.fromkeys((2 * k + 1) * count // (2 * hubs) for k in range(hubs))
+        pairs = [(i, j) for i in chosen for j in range(count) if j not in chosen or i < j]
     else:
         pairs = [(i, j) for i in range(count) for j in goals if i not in goals]
     if count < least or (least > 1 and not pairs):
