@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from scipy.spatial import KDTree
 
 from ltenet.collections.plan import Plan
 from ltenet.collections.records import PairRecord, write_table
@@ -25,13 +26,17 @@ from ltenet.collections.synchronizing import HELD, Maps, synchronize
 from ltenet.collections.work import BATCH_KEY, finished_map
 from ltenet.correspondence import Correspondence
 from ltenet.errors import InputError
+from ltenet.geometry.arrays import FloatArray
 from ltenet.io import load
+from ltenet.matching.dense import Carrier
 from ltenet.shape import Shape
 
 #: Folder of consistent maps, and the table of them in it.
 FOLDER, TABLE = "consistent", "pairs.csv"
 #: Points of a cycle's first shape that are followed, and cycles that are followed at most.
 _POINTS, _CYCLES = 200, 200
+#: Fewest partners of a map that is followed.
+_FOLLOWED = 20
 #: Shapes whose cycles are listed: those with the most maps, and as many others.
 _AMONG = 80
 
@@ -146,25 +151,41 @@ def cycle_error(
     errors = []
     for number in sorted(chosen):
         first, second, third = triples[number]
-        path = [maps(first, second), maps(second, third), maps(third, first)]
-        if any(one is None for one in path):
-            continue
         rows = rng.permutation(len(shapes[first]))[:_POINTS]  # (p,)
-        current, alive = rows, np.ones(len(rows), bool)
-        for one in path:
-            assert one is not None
-            following = one.indices[current]  # (p,)
-            alive &= following >= 0
-            current = np.maximum(following, 0)
-        points = shapes[first].points
-        if alive.any():
-            away = np.linalg.norm(points[current] - points[rows], axis=1)[alive]
-            errors.append(float(away.mean()) / shapes[first].diameter)
+        places = start = shapes[first].points[rows]  # (p, 3)
+        for source, target in ((first, second), (second, third), (third, first)):
+            found = maps(source, target)
+            if found is None or found.matched.sum() < _FOLLOWED:
+                break
+            places = _follow(places, found, shapes[source], shapes[target])
+        else:
+            away = np.linalg.norm(places - start, axis=1)  # (p,)
+            if np.isfinite(away).any():
+                errors.append(float(np.nanmean(away)) / shapes[first].diameter)
     if not errors:
         raise InputError(
             "got no cycle of three matched shapes, expected at least one; try --all-pairs"
         )
     return CycleError(float(np.mean(errors)), len(errors))
+
+
+def _follow(places: FloatArray, found: Correspondence, source: Shape, target: Shape) -> FloatArray:
+    """Map (p, 3) places on a source; NaN if unknown, or if the nearest vertex has no partner.
+
+    Between vertices a map is locally affine: cycles of nearest vertices would measure how densely
+    the shapes are sampled.
+    """
+    matched = found.matched  # (N,)
+    carrier = Carrier(
+        source.points[matched], found.positions(target)[matched], np.ones(int(matched.sum()))
+    )
+    alive = np.asarray(np.isfinite(places).all(axis=1))  # (p,)
+    if not matched.all() and alive.any():
+        alive[alive] = matched[KDTree(source.points).query(places[alive])[1]]
+    onward = np.full(places.shape, np.nan)  # (p, 3)
+    if alive.any():
+        onward[alive] = carrier.carry(places[alive]).places
+    return onward
 
 
 def make_consistent(

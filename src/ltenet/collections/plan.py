@@ -6,6 +6,7 @@ Everything here follows from the files alone, so every process of a batch makes 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -199,16 +200,17 @@ def _named(paths: Sequence[Path], folder: Path) -> tuple[Specimen, ...]:
     """Name specimens by their paths; the suffix stays only where two names would be equal."""
     inside = [_inside(path, folder) for path in paths]
     stems = [re.sub(r"[^\w.-]+", "_", path.with_suffix("").as_posix()) for path in inside]
+    counts = Counter(stems)
     names = [
-        stem if stems.count(stem) == 1 else re.sub(r"[^\w.-]+", "_", path.as_posix())
+        stem if counts[stem] == 1 else re.sub(r"[^\w.-]+", "_", path.as_posix())
         for stem, path in zip(stems, inside, strict=True)
     ]
-    unique: list[str] = []
+    unique: dict[str, None] = {}
     for name in names:
         number, candidate = 1, name
         while candidate in unique:
             number, candidate = number + 1, f"{name}-{number + 1}"
-        unique.append(candidate)
+        unique[candidate] = None
     return tuple(Specimen(*pair) for pair in zip(unique, paths, strict=True))
 
 

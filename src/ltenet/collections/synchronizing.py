@@ -1,7 +1,10 @@
-"""Every shape in the points of one hub, and maps between all of them through it.
+"""One canonical space for all shapes of a collection: positions on a hub.
 
 Each hub point has several places on a shape, along the direct map and along two-step paths through
-other shapes; their geometric median, weighted by probability, is robust to wrong maps.
+other shapes; their geometric median, weighted by probability, is robust to wrong maps. By these
+places every point of a shape gets canonical coordinates, and two shapes are matched by the nearest
+of them. The way back uses the same coordinates as the way there, so cycles close up to
+interpolation, even where the coordinates are wrong.
 """
 
 from __future__ import annotations
@@ -9,13 +12,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from itertools import permutations
+from typing import NamedTuple
 
 import numpy as np
+import torch
+from scipy.spatial import KDTree
 
 from ltenet.collections.joining import geometric_medians
 from ltenet.correspondence import Correspondence
 from ltenet.geometry.arrays import FloatArray
-from ltenet.matching.dense import Carrier, land
+from ltenet.geometry.neighbors import nearest_neighbors
+from ltenet.matching.dense import Carrier
+from ltenet.refinement.soft_partners import convex_weights
 from ltenet.shape import Shape
 
 #: The map from one shape to another, by name.
@@ -27,8 +35,25 @@ HELD = 64
 _THROUGH = 8
 #: Weight of a two-step path relative to the direct map.
 _INDIRECT = 0.5
+#: Target points of a soft partner: so many that they surround the place nearly always.
+_AROUND = 10
 #: Fewest hub points with a place on a shape that is reached.
 _REACHED = 20
+
+
+class Canonical(NamedTuple):
+    """A shape in canonical space.
+
+    Attributes
+    ----------
+    coordinates
+        (N, 3) where its points are on the hub.
+    odds
+        (N,) how probable that is.
+    """
+
+    coordinates: FloatArray
+    odds: FloatArray
 
 
 class ThroughHub(Mapping[tuple[str, str], Correspondence]):
@@ -38,25 +63,31 @@ class ThroughHub(Mapping[tuple[str, str], Correspondence]):
     ----------
     shapes
         By name.
-    places
-        Of the hub's points on each shape, (H, 3), NaN if unknown, and their probabilities (H,).
+    canonical
+        Those of them that are reached, by name.
     """
 
-    def __init__(
-        self,
-        shapes: Mapping[str, Shape],
-        places: Mapping[str, tuple[FloatArray, FloatArray]],
-    ) -> None:
-        self._shapes, self._places = shapes, places
-        self.reached = tuple(
-            name for name in shapes if np.isfinite(places[name][0]).all(axis=1).sum() >= _REACHED
-        )
-        self._known = set(self.reached)
+    def __init__(self, shapes: Mapping[str, Shape], canonical: Mapping[str, Canonical]) -> None:
+        self._shapes, self._canonical = shapes, canonical
+        self.reached = tuple(canonical)
         self._made = lru_cache(maxsize=HELD)(self._make)
+        self._tree = lru_cache(maxsize=HELD)(lambda name: KDTree(canonical[name].coordinates))
 
     def _make(self, source: str, target: str) -> Correspondence:
-        ends = self._places[source], self._places[target]
-        return _through_hub(self._shapes[source], self._shapes[target], *ends[0], *ends[1])
+        here, there = self._canonical[source], self._canonical[target]
+        count = min(_AROUND, len(there.odds))
+        around = nearest_neighbors(self._tree(target), here.coordinates, count).indices  # (N, K)
+        offsets = there.coordinates[around] - here.coordinates[:, None]  # (N, K, 3)
+        return Correspondence(
+            around[:, 0].copy(),
+            len(there.odds),
+            scores=here.odds * there.odds[around[:, 0]],
+            neighbors=around,
+            weights=convex_weights(torch.from_numpy(offsets)).numpy(),
+            details={"consistent": True},
+            source=self._shapes[source],
+            target=self._shapes[target],
+        )
 
     def __getitem__(self, pair: tuple[str, str]) -> Correspondence:
         if pair not in self:
@@ -64,7 +95,8 @@ class ThroughHub(Mapping[tuple[str, str], Correspondence]):
         return self._made(*pair)
 
     def __contains__(self, pair: object) -> bool:
-        return isinstance(pair, tuple) and pair[0] != pair[1] and self._known.issuperset(pair)
+        known = isinstance(pair, tuple) and all(name in self._canonical for name in pair)
+        return known and pair[0] != pair[1]  # type: ignore[index]
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         return permutations(self.reached, 2)
@@ -91,11 +123,17 @@ def synchronize(
     trust = trust or {name: _trust(name, names, maps) for name in names}
     hub = max(names, key=lambda name: trust[name])
     through = sorted((one for one in names if one != hub), key=lambda one: -trust[one])[:_THROUGH]
-    places = {hub: (shapes[hub].points, np.ones(len(shapes[hub])))}
+    canonical = {}
     for name in names:
-        if name != hub:
-            places[name] = _places(hub, name, through, shapes, maps)
-    return ThroughHub(shapes, places)
+        if name == hub:
+            canonical[name] = Canonical(shapes[hub].points, np.ones(len(shapes[hub])))
+            continue
+        places, odds = _places(hub, name, through, shapes, maps)
+        known = np.isfinite(places).all(axis=1)  # (H,)
+        if known.sum() >= _REACHED:
+            back = Carrier(places[known], shapes[hub].points[known], odds[known])
+            canonical[name] = Canonical(*back.carry(shapes[name].points))
+    return ThroughHub(shapes, canonical)
 
 
 def _trust(name: str, names: list[str], maps: Maps) -> float:
@@ -135,28 +173,3 @@ def _places(
     places[reached] = geometric_medians(stacked[:, reached], trust[:, reached])
     odds[reached] = np.minimum(1.0, trust[:, reached].max(axis=0))
     return places, odds
-
-
-def _through_hub(
-    source: Shape,
-    target: Shape,
-    here: FloatArray,
-    here_odds: FloatArray,
-    there: FloatArray,
-    there_odds: FloatArray,
-) -> Correspondence:
-    """Map a shape to another by the hub's points (H, 3) on both."""
-    known = np.isfinite(here).all(axis=1) & np.isfinite(there).all(axis=1)  # (H,)
-    carrier = Carrier(here[known], there[known], (here_odds * there_odds)[known])
-    carried = carrier.carry(source.points)
-    landing = land(carried.places, target.points)
-    return Correspondence(
-        landing.indices,
-        len(target),
-        scores=np.clip(carried.values, 0.0, 1.0),
-        neighbors=landing.neighbors,
-        weights=landing.weights,
-        details={"consistent": True},
-        source=source,
-        target=target,
-    )
