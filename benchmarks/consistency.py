@@ -3,7 +3,8 @@
     python -m benchmarks.consistency --json                     # generated people
     python -m benchmarks.consistency --json --faust DIR         # some registrations of FAUST
 
-Each shape is a cloud of vertices of its own choice. `cycle_percent` is the mean distance between a
+Each shape is a whole mesh with its vertices in an order of its own, or with `--clouds` a cloud of
+vertices of its own choice. `cycle_percent` is the mean distance between a
 point and its image round a cycle of three shapes, `error_percent` that between a partner and the
 true one, both in diameters.
 """
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.atlas_quality import Registered, faust, generated_people
+from benchmarks.atlas_quality import Registered, faust, generated_people, shuffled
 from ltenet.collections.batch import run_batch
 from ltenet.collections.consistency import make_consistent
 from ltenet.collections.plan import plan_folder
@@ -56,7 +57,10 @@ def error_percent(files: Iterable[Path], given: Registered, rows: Sequence[IntAr
 
 def measure(given: Registered, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     """Match all pairs, and a few hubs to all; make both consistent."""
-    rows = write_clouds(given, folder / "shapes", options.points)
+    if options.clouds:
+        rows = write_clouds(given, folder / "shapes", options.points)
+    else:
+        rows = shuffled(given, folder / "shapes")
     config = MatchConfig(model="human", points=options.points, threshold=0.0)
     found: dict[str, Any] = {"shapes": len(rows), "points": options.points}
     for mode in ("all-pairs", "hubs"):
@@ -91,7 +95,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--shapes", type=int, default=12)
-    parser.add_argument("--points", type=int, default=1024, help="of each shape")
+    parser.add_argument("--points", type=int, default=2048, help="embedded points of each shape")
+    parser.add_argument("--clouds", action="store_true", help="write that many points only")
     parser.add_argument("--hubs", type=int, default=3)
     parser.add_argument("--faust", type=Path, metavar="DIR", help="folder with faust.npz")
     parser.add_argument("--seed", type=int, default=21, help="of the generated people")

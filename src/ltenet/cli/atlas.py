@@ -43,7 +43,7 @@ class MakeAtlas(Command):
     add: bool = False
     """Project the shapes of DIR into the atlas in OUT, which stays as it is."""
     rounds: int = 2
-    """How often the mean becomes the template."""
+    """How many specimens become templates after the first."""
     keep_size: bool = False
     """Keep differences of size, for shapes in one unit."""
     workers: int = 0
@@ -133,22 +133,23 @@ class MakeAtlas(Command):
         return self._result(figures, atlas.failed)
 
     def _added(self) -> Result:
-        from ltenet.collections.atlas import register
+        from ltenet.collections.atlas import finish, gather, read_templates
         from ltenet.collections.atlas_files import ADDED, project, read_model
         from ltenet.collections.batch import Engine
         from ltenet.collections.plan import plan_folder
 
         mean, model = read_model(self.output)
         plan = plan_folder(self.shapes, "sequence", skip=self.output, least=1)
-        registered, failed = register(
-            mean,
-            "mean",
+        templates = read_templates(self.output, mean)
+        votes, failed = gather(
+            templates,
             plan.specimens,
             self.output,
             self.matching,
             engine=Engine(self.workers),
             tell=Pace(),
         )
+        registered = finish(templates[0], plan.specimens, votes, self.output, tell=Pace())
         found = project(registered, mean, model, self.output, scale=not self.keep_size)
         figures = {
             "added": {

@@ -20,11 +20,13 @@ from scipy.spatial import KDTree
 
 from ltenet.collections.joining import geometric_medians
 from ltenet.correspondence import Correspondence
-from ltenet.geometry.arrays import FloatArray
+from ltenet.geometry.arrays import FloatArray, IntArray
 from ltenet.geometry.neighbors import nearest_neighbors
 from ltenet.matching.dense import Carrier
 from ltenet.refinement.soft_partners import convex_weights
 from ltenet.shape import Shape
+from ltenet.transferring.surface import Surface
+from ltenet.transferring.wrapping import wrap
 
 #: The map from one shape to another, by name.
 Maps = Callable[[str, str], Correspondence | None]
@@ -35,7 +37,7 @@ HELD = 64
 _THROUGH = 8
 #: Weight of a two-step path relative to the direct map.
 _INDIRECT = 0.5
-#: Target points of a soft partner: so many that they surround the place nearly always.
+#: Points of a cloud that make a soft partner: so many that they surround the place nearly always.
 _AROUND = 10
 #: Fewest hub points with a place on a shape that is reached.
 _REACHED = 20
@@ -71,23 +73,36 @@ class ThroughHub(Mapping[tuple[str, str], Correspondence]):
         self._shapes, self._canonical = shapes, canonical
         self.reached = tuple(canonical)
         self._made = lru_cache(maxsize=HELD)(self._make)
+        self._surface = lru_cache(maxsize=HELD)(
+            lambda name: Surface(Shape(canonical[name].coordinates, shapes[name].faces))
+        )
         self._tree = lru_cache(maxsize=HELD)(lambda name: KDTree(canonical[name].coordinates))
 
     def _make(self, source: str, target: str) -> Correspondence:
         here, there = self._canonical[source], self._canonical[target]
-        count = min(_AROUND, len(there.odds))
-        around = nearest_neighbors(self._tree(target), here.coordinates, count).indices  # (N, K)
-        offsets = there.coordinates[around] - here.coordinates[:, None]  # (N, K, 3)
+        around, weights = self._landing(target, here.coordinates)  # (N, K) each
+        nearest = np.take_along_axis(around, weights.argmax(axis=1)[:, None], axis=1)[:, 0]  # (N,)
         return Correspondence(
-            around[:, 0].copy(),
+            nearest,
             len(there.odds),
-            scores=here.odds * there.odds[around[:, 0]],
+            scores=here.odds * there.odds[nearest],
             neighbors=around,
-            weights=convex_weights(torch.from_numpy(offsets)).numpy(),
+            weights=weights,
             details={"consistent": True},
             source=self._shapes[source],
             target=self._shapes[target],
         )
+
+    def _landing(self, target: str, places: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Points (N, K) of a target around (N, 3) canonical places, and their weights (N, K)."""
+        surface = self._surface(target)
+        if surface.faces is not None:
+            found = surface.nearest(places)
+            return found.corners, found.weights
+        count = min(_AROUND, len(surface.points))
+        around = nearest_neighbors(self._tree(target), places, count).indices  # (N, K)
+        offsets = torch.from_numpy(surface.points[around] - places[:, None])  # (N, K, 3)
+        return around, convex_weights(offsets).numpy()
 
     def __getitem__(self, pair: tuple[str, str]) -> Correspondence:
         if pair not in self:
@@ -129,10 +144,8 @@ def synchronize(
             canonical[name] = Canonical(shapes[hub].points, np.ones(len(shapes[hub])))
             continue
         places, odds = _places(hub, name, through, shapes, maps)
-        known = np.isfinite(places).all(axis=1)  # (H,)
-        if known.sum() >= _REACHED:
-            back = Carrier(places[known], shapes[hub].points[known], odds[known])
-            canonical[name] = Canonical(*back.carry(shapes[name].points))
+        if np.isfinite(places).all(axis=1).sum() >= _REACHED:
+            canonical[name] = _canonical(shapes[hub], shapes[name], places, odds)
     return ThroughHub(shapes, canonical)
 
 
@@ -173,3 +186,19 @@ def _places(
     places[reached] = geometric_medians(stacked[:, reached], trust[:, reached])
     odds[reached] = np.minimum(1.0, trust[:, reached].max(axis=0))
     return places, odds
+
+
+def _canonical(hub: Shape, shape: Shape, places: FloatArray, odds: FloatArray) -> Canonical:
+    """Find where the points of a shape are on the hub, by the (H, 3) places of the hub's points.
+
+    A mesh is deformed onto the shape first: a smooth deformation can be inverted. Clouds have too
+    little surface for that.
+    """
+    known = np.isfinite(places).all(axis=1)  # (H,)
+    if hub.faces is None or shape.faces is None:
+        back = Carrier(places[known], hub.points[known], odds[known])
+        return Canonical(*back.carry(shape.points))
+    trust = np.where(known, np.maximum(odds, 1e-3), 0.0)  # (H,)
+    moved = wrap(hub, shape, places, trust).points  # (H, 3)
+    found = Surface(Shape(moved, hub.faces)).nearest(shape.points)
+    return Canonical(found.on(hub.points), found.on(odds[:, None])[:, 0])
