@@ -135,8 +135,10 @@ def build_atlas(
             f"files {f'({reasons})' if reasons else ''}"
         )
     # Meshes first: only they have faces to give.
-    meshes = [pair for pair in usable if pair[1].faces] or usable
-    meshes.sort(key=lambda pair: (pair[1].radius or 0.0, pair[0].name))
+    meshes = sorted(
+        [pair for pair in usable if pair[1].faces] or usable,
+        key=lambda pair: (pair[1].radius or 0.0, pair[0].name),
+    )
     first = meshes[len(meshes) // 2][0]
     template = load(first.path)
     chosen = [one for one, _ in usable]

@@ -35,6 +35,8 @@ from ltenet.shape import Shape
 FOLDER, TABLE = "consistent", "pairs.csv"
 #: Points of a cycle's first shape that are followed, and cycles that are followed at most.
 _POINTS, _CYCLES = 200, 200
+#: A place this near to a vertex, in diameters, is that vertex.
+_EXACT = 1e-9
 #: Fewest partners of a map that is followed.
 _FOLLOWED = 20
 #: Shapes whose cycles are listed: those with the most maps, and as many others.
@@ -175,16 +177,18 @@ def _follow(places: FloatArray, found: Correspondence, source: Shape, target: Sh
     Between vertices a map is locally affine: cycles of nearest vertices would measure how densely
     the shapes are sampled.
     """
-    matched = found.matched  # (N,)
-    carrier = Carrier(
-        source.points[matched], found.positions(target)[matched], np.ones(int(matched.sum()))
-    )
-    alive = np.asarray(np.isfinite(places).all(axis=1))  # (p,)
-    if not matched.all() and alive.any():
-        alive[alive] = matched[KDTree(source.points).query(places[alive])[1]]
+    matched, positions = found.matched, found.positions(target)  # (N,), (N, 3)
     onward = np.full(places.shape, np.nan)  # (p, 3)
-    if alive.any():
-        onward[alive] = carrier.carry(places[alive]).places
+    alive = np.flatnonzero(np.isfinite(places).all(axis=1))  # (a,)
+    if not len(alive):
+        return onward
+    distance, nearest = KDTree(source.points).query(places[alive])  # (a,)
+    exact = distance <= _EXACT * source.diameter  # (a,)
+    onward[alive[exact]] = positions[nearest[exact]]
+    between = alive[~exact & matched[nearest]]  # (b,)
+    if len(between):
+        carrier = Carrier(source.points[matched], positions[matched], np.ones(int(matched.sum())))
+        onward[between] = carrier.carry(places[between]).places
     return onward
 
 
