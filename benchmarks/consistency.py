@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -22,7 +23,7 @@ import numpy as np
 
 from benchmarks.atlas_quality import Registered, faust, generated_people, shuffled
 from ltenet.collections.batch import run_batch
-from ltenet.collections.consistency import make_consistent
+from ltenet.collections.consistency import CycleError, make_consistent
 from ltenet.collections.plan import plan_folder
 from ltenet.correspondence import Correspondence
 from ltenet.geometry.arrays import IntArray
@@ -69,9 +70,9 @@ def measure(given: Registered, folder: Path, options: argparse.Namespace) -> dic
         outcome = run_batch(plan, out, config)
         cycles = make_consistent(plan, out, outcome.pairs, every=True)
         if mode == "all-pairs":
-            found["matched"] = _figures(cycles.before.mean, out / "maps", given, rows)
+            found["matched"] = _figures(cycles.before, out / "maps", given, rows)
         name = "consistent" if mode == "all-pairs" else f"hubs_{options.hubs}"
-        found[name] = _figures(cycles.after.mean, out / "consistent", given, rows)
+        found[name] = _figures(cycles.after, out / "consistent", given, rows)
         found[name] |= {"matches": len(plan.pairs), "maps": cycles.pairs}
     before = found["matched"]
     for name in ("consistent", f"hubs_{options.hubs}"):
@@ -85,10 +86,13 @@ def measure(given: Registered, folder: Path, options: argparse.Namespace) -> dic
 
 
 def _figures(
-    cycle: float, folder: Path, given: Registered, rows: Sequence[IntArray]
+    cycle: CycleError | None, folder: Path, given: Registered, rows: Sequence[IntArray]
 ) -> dict[str, Any]:
     error = error_percent(sorted(folder.glob("*.npz")), given, rows)
-    return {"cycle_percent": round(100 * cycle, 3), "error_percent": error}
+    return {
+        "cycle_percent": round(100 * (cycle.mean if cycle else math.nan), 3),
+        "error_percent": error,
+    }
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -163,6 +163,9 @@ def test_all_pairs_through_hubs(
     assert main([*arguments, "--all-pairs", "--hubs", "2", "--resume"]) == 0
     assert json.loads(capsys.readouterr().out)["computed"] == 0
     assert before == {file: file.stat().st_mtime_ns for file in files}  # nothing is made twice
+    single = ["batch", str(people), "-o", str(tmp_path / "single"), *options, "--all-pairs"]
+    assert main([*single, "--hubs", "1"]) == 0
+    assert "cycle error before  unknown: no cycle" in capsys.readouterr().out
     assert main([*arguments, "--sequence", "--hubs", "2"]) == 2
     assert "got --hubs 2, expected at least 1, with --all-pairs" in capsys.readouterr().err
 

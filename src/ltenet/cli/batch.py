@@ -129,9 +129,9 @@ class Batch(Command):
 
         every = bool(self.hubs)
         found = make_consistent(plan, self.output, outcome.pairs, every=every, tell=Pace())
+        known = {"cycle_error_before": found.before, "cycle_error_after": found.after}
         return {
-            "cycle_error_before": round(found.before.mean, 6),
-            "cycle_error_after": round(found.after.mean, 6),
+            **{name: None if one is None else round(one.mean, 6) for name, one in known.items()},
             "consistent_pairs": found.pairs,
             "unreached": list(found.unreached),
         }
@@ -244,6 +244,8 @@ class Batch(Command):
 
 
 def _told(name: str, value: Any) -> str:
+    if value is None:
+        return "unknown: no cycle of three shapes"
     if name.startswith("cycle_error"):
         return f"{100 * value:.3g} % of the diameter"
     return ", ".join(value) or "none" if isinstance(value, list) else f"{value:,}"

@@ -64,15 +64,16 @@ class Consistent(NamedTuple):
     Attributes
     ----------
     before, after
-        Cycle errors of the given maps and of the consistent ones.
+        Cycle errors of the given maps and of the consistent ones; None if there is no cycle, as
+        with a single hub.
     pairs
         How many consistent maps there are.
     unreached
         Names of shapes that no path from the hub reaches.
     """
 
-    before: CycleError
-    after: CycleError
+    before: CycleError | None
+    after: CycleError | None
     pairs: int
     unreached: tuple[str, ...]
 
@@ -215,8 +216,11 @@ def make_consistent(
     used = {name for record in done for name in (record.source, record.target)}
     shapes = {one.name: load(one.path) for one in plan.specimens if one.name in used}
     maps = StoredMaps(folder, done, shapes)
-    before = cycle_error(
-        shapes, two_way(maps), linked=lambda a, b: (a, b) in maps or (b, a) in maps
+    before = _cycles(
+        shapes,
+        two_way(maps),
+        linked=lambda a, b: (a, b) in maps or (b, a) in maps,
+        needed=not every,
     )
     trust = dict.fromkeys(shapes, 0.0)
     for record in done:
@@ -241,6 +245,21 @@ def make_consistent(
     columns = ("source", "target", "mean_probability", "matched", "map")
     write_table(folder / FOLDER / TABLE, columns, sorted(rows))
     reached = {name: shapes[name] for name in found.reached}
-    after = cycle_error(reached, two_way(found))
+    after = _cycles(reached, two_way(found), needed=not every)
     unreached = tuple(one.name for one in plan.specimens if one.name not in reached)
     return Consistent(before, after, len(chosen), unreached)
+
+
+def _cycles(
+    shapes: Mapping[str, Shape],
+    maps: Maps,
+    *,
+    linked: Callable[[str, str], bool] = lambda source, target: True,
+    needed: bool,
+) -> CycleError | None:
+    try:
+        return cycle_error(shapes, maps, linked=linked)
+    except InputError:
+        if needed:
+            raise
+        return None
