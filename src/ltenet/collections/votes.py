@@ -125,8 +125,12 @@ def gather(
         outcome = run_batch(plan, batch, config, engine=engine, resume=True, tell=tell)
         records = {record.target: record for record in outcome.pairs}
         for specimen in specimens:
+            record = records[specimen.name]
+            if record.state != "done":
+                errors.setdefault(specimen.name, record.error)
+                continue
             try:
-                vote = _vote(templates[number], specimen, batch, records[specimen.name])
+                vote = _vote(templates[number], specimen, batch, record)
             except InputError as error:
                 errors.setdefault(specimen.name, str(error))
                 continue
@@ -138,8 +142,6 @@ def gather(
 
 def _vote(template: Shape, specimen: Specimen, batch: Path, record: PairRecord) -> Votes:
     """Read where one template's vertices are on a specimen."""
-    if record.state != "done":
-        raise InputError(record.error)
     if record.verdict == _UNRELATED:
         raise InputError(
             f"{specimen.name}: got a shape that seems unrelated to the template, expected one of "
