@@ -24,7 +24,7 @@ from ltenet.collections.atlas_files import (
 from ltenet.collections.plan import Specimen, plan_folder
 from ltenet.collections.records import PairRecord
 from ltenet.collections.shape_model import generalized_procrustes
-from ltenet.collections.votes import Votes, _vote
+from ltenet.collections.votes import Votes, _vote, forget_templates, read_templates
 from ltenet.errors import InputError
 from ltenet.io import load, save
 from ltenet.io.landmarks import Landmarks, read_landmarks
@@ -183,6 +183,17 @@ def test_an_unrelated_shape_has_no_vote(tmp_path: Path) -> None:
     record = PairRecord("template-0", "cup", "done", verdict="unrelated", doubts="few points")
     with pytest.raises(InputError, match=r"cup: got a shape that seems unrelated .*few points"):
         _vote(person(0), Specimen("cup", tmp_path / "cup.ply"), tmp_path, record)
+
+
+def test_templates_of_an_earlier_run_are_forgotten(tmp_path: Path) -> None:
+    (tmp_path / "batch").mkdir()
+    for number in (0, 1, 2, 10):
+        save(person(number % 4), tmp_path / f"batch/template-{number}.npz")
+    assert len(read_templates(tmp_path, person(5))) == 4
+    assert read_templates(tmp_path, person(5, points=200))[0].points.shape == (200, 3)
+    forget_templates(tmp_path, 2)
+    left = sorted(path.name for path in (tmp_path / "batch").iterdir())
+    assert left == ["template-0.npz", "template-1.npz"]
 
 
 def test_too_few_shapes_are_refused(tmp_path: Path, quick: MatchConfig) -> None:

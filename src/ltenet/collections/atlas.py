@@ -21,7 +21,7 @@ from ltenet.collections.plan import Specimen
 from ltenet.collections.records import PairRecord
 from ltenet.collections.shape_model import Procrustes, generalized_procrustes
 from ltenet.collections.unusual import with_notes
-from ltenet.collections.votes import BATCH, Votes, gather
+from ltenet.collections.votes import BATCH, Votes, forget_templates, gather
 from ltenet.collections.work import store_of
 from ltenet.errors import InputError
 from ltenet.files import atomic_path
@@ -163,6 +163,7 @@ def build_atlas(
         moved = _deformed(template, one, votes[following], folder / BATCH)
         templates.append(Shape(moved[0], template.faces, name=following))
         used.append(following)
+    forget_templates(folder, len(templates))
     registered = finish(template, chosen, votes, folder, tell=tell)
     found = generalized_procrustes(np.stack([one.points for one in registered]), scale=scale)
     mean = Shape(found.mean, template.faces, name="mean")

@@ -77,10 +77,19 @@ class Votes(NamedTuple):
 
 def read_templates(folder: Path, mean: Shape) -> list[Shape]:
     """Return the templates of an atlas, in the vertex order of its mean; that itself if none is."""
-    files = sorted((folder / BATCH).glob("template-*.npz"), key=lambda path: path.stem)
-    shapes = [load(path) for path in files]
+    shapes = [load(path) for path in _template_files(folder)]
     fitting = [shape for shape in shapes if len(shape) == len(mean)]
     return fitting or [mean]
+
+
+def forget_templates(folder: Path, count: int) -> None:
+    """Remove what an earlier run with more templates left: their vertices may be others."""
+    for path in _template_files(folder)[count:]:
+        path.unlink()
+
+
+def _template_files(folder: Path) -> list[Path]:
+    return sorted((folder / BATCH).glob("template-*.npz"), key=lambda path: (len(path.stem), path))
 
 
 def gather(
