@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ltenet.cli import main
-from ltenet.collections.atlas import Atlas, Registration, build_atlas
+from ltenet.collections.atlas import Atlas, Registration, _representative, build_atlas
 from ltenet.collections.atlas_files import (
     analyse,
     compare_groups,
@@ -21,9 +21,10 @@ from ltenet.collections.atlas_files import (
     spread_to_all,
     write_atlas,
 )
-from ltenet.collections.plan import plan_folder
+from ltenet.collections.plan import Specimen, plan_folder
 from ltenet.collections.records import PairRecord
 from ltenet.collections.shape_model import generalized_procrustes
+from ltenet.collections.votes import Votes, _vote, forget_templates, read_templates
 from ltenet.errors import InputError
 from ltenet.io import load, save
 from ltenet.io.landmarks import Landmarks, read_landmarks
@@ -49,6 +50,7 @@ def known_atlas(count: int = 12) -> tuple[Atlas, np.ndarray]:
 
 def test_files_of_an_atlas(tmp_path: Path) -> None:
     atlas, shapes = known_atlas()
+    atlas = atlas._replace(notes=(("s1", "the same as s0"), ("a.docx", "no reader")))
     statistics = analyse(atlas)
     for path in write_atlas(atlas, statistics, tmp_path):
         assert path.exists()
@@ -61,6 +63,8 @@ def test_files_of_an_atlas(tmp_path: Path) -> None:
     with (tmp_path / "specimens.csv").open() as stream:
         rows = {row["name"]: row for row in csv.DictReader(stream)}
     assert rows["bad"]["error"] == "got x"
+    assert rows["s1"]["note"] == "the same as s0"
+    assert rows["a.docx"]["note"] == "no reader"
     mean, model = read_model(tmp_path)
     np.testing.assert_array_equal(mean.points, atlas.mean.points)
     np.testing.assert_array_equal(model.modes, statistics.model.modes)
@@ -91,10 +95,20 @@ def test_landmarks_reach_every_specimen(tmp_path: Path) -> None:
     atlas, shapes = known_atlas()
     landmarks = Landmarks(("tip", "toe"), atlas.mean.points[[2, 4]])
     own = {f"s{number}": Shape(points) for number, points in enumerate(shapes)}
-    table = spread_to_all(atlas, landmarks, own, tmp_path, suffix=".fcsv")
+    spread = np.full(len(shapes[0]), 0.25)
+    registered = tuple(one._replace(spread=spread) for one in atlas.registered)
+    atlas = atlas._replace(registered=registered)
+    table, tps, archive = spread_to_all(atlas, landmarks, own, tmp_path, suffix=".fcsv")
     carried = read_landmarks(tmp_path / "landmarks/s5.fcsv")
     np.testing.assert_allclose(carried.points, shapes[5, [2, 4]], atol=1e-3)
     assert len(table.read_text().splitlines()) == 1 + 2 * len(shapes)
+    np.testing.assert_allclose(read_landmarks(tps).points, shapes[0, [2, 4]], atol=1e-3)
+    assert tps.read_text().count("LM3=2\n") == tps.read_text().count("ID=s") == len(shapes)
+    with np.load(archive) as arrays:
+        np.testing.assert_allclose(arrays["landmarks"], shapes[:, [2, 4]], atol=1e-3)
+        assert list(arrays["specimens"][:2]) == ["s0", "s1"]
+        assert list(arrays["names"]) == ["tip", "toe"]
+        np.testing.assert_allclose(arrays["errors"], 0.25, atol=1e-3)
 
 
 def test_groups_of_an_atlas(tmp_path: Path) -> None:
@@ -133,6 +147,53 @@ def test_a_folder_becomes_an_atlas(
     added = json.loads(capsys.readouterr().out)["added"]
     assert added["p9"]["mahalanobis"] > 0
     assert (out / "atlas.npz").read_bytes() == first
+
+
+def _votes(places: list[np.ndarray], trust: list[float]) -> Votes:
+    records = [PairRecord(f"t{n}", "s", "done", mean_probability=p) for n, p in enumerate(trust)]
+    count = len(places[0])
+    return Votes(np.stack(places), np.array([[p] * count for p in trust]), tuple(records))
+
+
+def test_one_wrong_template_is_outvoted() -> None:
+    places = person(3).points
+    votes = _votes([places, places + 1.0, places], [0.8, 0.8, 0.7])
+    joined, trust = votes.joined()
+    np.testing.assert_allclose(joined, places, atol=1e-6)
+    assert (trust > 0.7).all()
+    expected = np.sqrt(0.8 * 3.0 / 2.3)  # one vote of three is off by the root of 3
+    np.testing.assert_allclose(votes.spread(), expected, rtol=1e-6)
+    assert votes.best.source == "t0"
+
+
+def test_further_templates_represent_the_others() -> None:
+    rng = np.random.default_rng(0)
+    base, other = person(0).points, person(1).points
+    votes = {
+        f"{group}{number}": _votes([points + 0.01 * rng.standard_normal(points.shape)], [0.9])
+        for group, points in (("a", base), ("b", other))
+        for number in range(3)
+    }
+    assert (_representative(votes, ["a0"], scale=True) or "").startswith("b")
+    assert (_representative(votes, ["b0"], scale=True) or "").startswith("a")
+    assert _representative(votes, list(votes), scale=True) is None
+
+
+def test_an_unrelated_shape_has_no_vote(tmp_path: Path) -> None:
+    record = PairRecord("template-0", "cup", "done", verdict="unrelated", doubts="few points")
+    with pytest.raises(InputError, match=r"cup: got a shape that seems unrelated .*few points"):
+        _vote(person(0), Specimen("cup", tmp_path / "cup.ply"), tmp_path, record)
+
+
+def test_templates_of_an_earlier_run_are_forgotten(tmp_path: Path) -> None:
+    (tmp_path / "batch").mkdir()
+    for number in (0, 1, 2, 10):
+        save(person(number % 4), tmp_path / f"batch/template-{number}.npz")
+    assert len(read_templates(tmp_path, person(5))) == 4
+    assert read_templates(tmp_path, person(5, points=200))[0].points.shape == (200, 3)
+    forget_templates(tmp_path, 2)
+    left = sorted(path.name for path in (tmp_path / "batch").iterdir())
+    assert left == ["template-0.npz", "template-1.npz"]
 
 
 def test_too_few_shapes_are_refused(tmp_path: Path, quick: MatchConfig) -> None:

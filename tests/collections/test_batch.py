@@ -216,6 +216,22 @@ def test_shards_merge_to_the_whole(people: Path, tmp_path: Path, quick: MatchCon
         merge(plan, tmp_path, quick)
 
 
+@pytest.mark.slow
+def test_an_array_of_processes_and_a_merge(people: Path, tmp_path: Path) -> None:
+    """The loop of docs/scaling.md: what a Slurm array does, on one machine."""
+    command = [sys.executable, "-m", "ltenet", "batch", str(people), "--all-pairs", *OPTIONS]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    out = [*command, "-o", str(tmp_path / "out"), "--threads", "1"]
+    shards = [subprocess.Popen([*out, "--shard", f"{i}/3"], env=environment) for i in (1, 2, 3)]
+    assert [shard.wait(timeout=300) for shard in shards] == [0, 0, 0]
+    merged = subprocess.run([*out[:-2], "--merge", "--json"], env=environment, capture_output=True)
+    assert merged.returncode == 0
+    assert json.loads(merged.stdout)["states"] == {"done": 6}
+    subprocess.run([*command, "-o", str(tmp_path / "whole")], env=environment, check=True)
+    found = {n: data for n, data in contents(tmp_path / "out").items() if "-of-" not in n}
+    assert found == contents(tmp_path / "whole")
+
+
 def test_bad_files_get_a_line_and_the_rest_goes_on(
     people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -254,7 +270,7 @@ def test_unusual_shapes_are_noted() -> None:
     records = [ready(name, "human", 5.0) for name in "abc"]
     records += [ready("dog", "animal", 3.0), ready("lying", "human", 90.0)]
     notes = {record.name: record.note for record in with_notes(records, list("12345"))}
-    assert notes["dog"] == "looks like animal, most others like human"
+    assert notes["dog"] == "looks like an animal, most others like a person"
     assert notes["lying"] == "turned by 90 degrees, unlike most others"
     assert notes["a"] == ""
     few = with_notes(records[:3], list("123"))

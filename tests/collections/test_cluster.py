@@ -46,6 +46,20 @@ def test_a_lost_worker_costs_nothing(
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_running_scheduler_is_used(people: Path, tmp_path: Path, quick: MatchConfig) -> None:
+    distributed = pytest.importorskip("distributed", reason="the extra cluster is not installed")
+    plan = plan_folder(people, "sequence")
+    run_batch(plan, tmp_path / "whole", quick)
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, dashboard_address=None
+    ) as running:
+        engine = Engine(scheduler=running.scheduler_address)
+        run_batch(plan, tmp_path / "out", quick, engine=engine)
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_without_dask_the_pip_line_is_named(
     people: Path, tmp_path: Path, quick: MatchConfig, monkeypatch: pytest.MonkeyPatch

@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 
 from ltenet.cli import main
-from ltenet.collections.consistency import cycle_error, synchronize, two_way
+from ltenet.collections.consistency import cycle_error, two_way
+from ltenet.collections.plan import plan_folder
+from ltenet.collections.synchronizing import synchronize
 from ltenet.correspondence import Correspondence
 from ltenet.errors import InputError
+from ltenet.matching.dense import land
 from ltenet.shape import Shape
 from tests.collections.conftest import person
 
@@ -85,3 +88,92 @@ def test_a_batch_becomes_consistent(
     assert len(list((tmp_path / "out/consistent").glob("*.npz"))) == 6
     assert main([*arguments, "--all-pairs", "--consistent", "--shard", "1/2"]) == 2
     assert "got --consistent with --shard" in capsys.readouterr().err
+
+
+def mesh_maps(count: int) -> tuple[dict[str, Shape], dict]:
+    """Whole people, and maps of which each is off by a smooth error of its own."""
+    shapes = {f"p{number}": person(number, points=None) for number in range(count)}
+    maps = {}
+    for number, (source, target) in enumerate(permutations(shapes, 2)):
+        wave = 0.02 * np.sin(4 * shapes[target].points + number)  # (V, 3)
+        landing = land(shapes[target].points + wave, shapes[target].points)
+        maps[source, target] = Correspondence(
+            landing.indices,
+            len(shapes[target]),
+            scores=np.full(len(wave), 0.8),
+            neighbors=landing.neighbors,
+            weights=landing.weights,
+            source=shapes[source],
+            target=shapes[target],
+        )
+    return shapes, maps
+
+
+@pytest.mark.slow
+def test_cycles_of_meshes_close_to_a_third_and_errors_hardly_grow() -> None:
+    shapes, maps = mesh_maps(3)
+    found = synchronize(shapes, two_way(maps))
+    before, after = (cycle_error(shapes, two_way(one)).mean for one in (maps, found))
+    assert after < before / 3
+    assert accuracy(shapes, found) < 1.1 * accuracy(shapes, maps)
+
+
+def test_cycles_are_followed_between_vertices() -> None:
+    """Two samples of one surface have no vertex in common, yet their true maps close cycles."""
+    rng = np.random.default_rng(0)
+    points = rng.standard_normal((6000, 3))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    shapes = {name: Shape(points[k::3]) for k, name in enumerate("abc")}
+    maps = {}
+    for source, target in permutations(shapes, 2):
+        landing = land(shapes[source].points, shapes[target].points)
+        maps[source, target] = Correspondence(
+            landing.indices,
+            len(shapes[target]),
+            neighbors=landing.neighbors,
+            weights=landing.weights,
+            source=shapes[source],
+            target=shapes[target],
+        )
+    nearest = np.mean(
+        [
+            np.linalg.norm(shapes[t].points[found.indices] - shapes[s].points, axis=1).mean() / 2
+            for (s, t), found in maps.items()
+        ]
+    )
+    assert cycle_error(shapes, two_way(maps)).mean < nearest
+
+
+@pytest.mark.slow
+def test_all_pairs_through_hubs(
+    people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--model", "human", "--points", "300", "--orient", "none", "--refine", "none"]
+    out = tmp_path / "out"
+    arguments = ["batch", str(people), "-o", str(out), *options, "--json"]
+    assert main([*arguments, "--all-pairs", "--hubs", "2"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["pairs"] == 5  # each of two hubs to the two others, and the hubs
+    assert figures["consistent_pairs"] == 6
+    assert figures["unreached"] == []
+    files = sorted((out / "consistent").glob("*.npz"))
+    assert [file.name for file in files][:2] == ["p0__p1.npz", "p0__p2.npz"]
+    assert len((out / "consistent/pairs.csv").read_text().splitlines()) == 7
+    before = {file: file.stat().st_mtime_ns for file in files}
+    assert main([*arguments, "--all-pairs", "--hubs", "2", "--resume"]) == 0
+    assert json.loads(capsys.readouterr().out)["computed"] == 0
+    assert before == {file: file.stat().st_mtime_ns for file in files}  # nothing is made twice
+    single = ["batch", str(people), "-o", str(tmp_path / "single"), *options, "--all-pairs"]
+    assert main([*single, "--hubs", "1"]) == 0
+    assert "cycle error before  unknown: no cycle" in capsys.readouterr().out
+    assert main([*arguments, "--sequence", "--hubs", "2"]) == 2
+    assert "got --hubs 2, expected at least 1, with --all-pairs" in capsys.readouterr().err
+
+
+def test_hubs_are_spread_and_matched_to_all_others(tmp_path: Path) -> None:
+    for number in range(7):
+        (tmp_path / f"s{number}.ply").write_text("ply\n")
+    plan = plan_folder(tmp_path, "hubs", hubs=2)
+    assert sorted(plan.pairs) == sorted(
+        [(hub, other) for hub in (1, 5) for other in (0, 2, 3, 4, 6)] + [(1, 5)]
+    )

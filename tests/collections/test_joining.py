@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import minimize
 
 from ltenet.cli import main
-from ltenet.collections.joining import geometric_median, join_landmarks
+from ltenet.collections.joining import geometric_median, geometric_medians, join_landmarks
 from ltenet.errors import InputError
 from ltenet.io import load, save
 from ltenet.io.landmarks import Landmarks, read_landmarks, write_landmarks
@@ -30,6 +30,27 @@ def test_the_geometric_median_minimises_the_distances(seed: int) -> None:
     start = weights @ places / weights.sum()
     best = minimize(cost, start, method="Nelder-Mead", options={"xatol": 1e-10, "fatol": 1e-13})
     assert cost(found) <= best.fun + 1e-8
+
+
+def test_many_medians_are_those_of_each() -> None:
+    rng = np.random.default_rng(4)
+    places, weights = rng.normal(size=(5, 40, 3)), rng.uniform(0.1, 1, size=(5, 40))
+    places[1, 3], places[2, 3], weights[:, 3] = places[0, 3], places[0, 3], 1.0  # three of five
+    places[:, 7] = places[0, 7]  # all equal
+    weights[2:, 11] = 0.0
+    places[2:, 11] = np.nan  # silent maps
+    found = geometric_medians(places, weights)
+    for number in range(40):
+        known = weights[:, number] > 0
+        votes, shares = places[known, number], weights[known, number]
+
+        def cost(x, votes=votes, shares=shares):
+            return float((shares * np.linalg.norm(votes - x, axis=1)).sum())
+
+        best = minimize(cost, votes.mean(axis=0), method="Nelder-Mead", options={"xatol": 1e-9})
+        assert cost(found[number]) <= best.fun + 1e-5
+    np.testing.assert_array_equal(found[3], places[0, 3])
+    np.testing.assert_array_equal(found[7], places[0, 7])
 
 
 def test_the_median_may_be_one_of_the_votes() -> None:

@@ -6,12 +6,15 @@ import base64
 import hashlib
 import json
 import re
+from pathlib import Path
 
 import numpy as np
+import pytest
 
 from ltenet.collections.atlas_files import analyse
 from ltenet.viewer.atlas_page import atlas_html
 from tests.collections.test_atlas import known_atlas
+from tools.chromium import Browser
 
 
 def test_the_page_holds_the_model_and_no_foreign_markup() -> None:
@@ -33,3 +36,39 @@ def test_the_page_holds_the_model_and_no_foreign_markup() -> None:
     digest = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in page
     assert "connect-src 'none'" in page
+
+
+@pytest.mark.slow
+def test_sliders_move_the_mean_and_specimens_can_be_chosen(
+    browser: Browser, tmp_path: Path
+) -> None:
+    atlas, _ = known_atlas()
+    statistics = analyse(atlas)._replace(outliers=("s7",))
+    path = tmp_path / "report.html"
+    path.write_text(atlas_html(atlas, statistics, title="Skulls"), encoding="utf-8")
+    page = browser.open(path.as_uri())
+    page.wait_for("document.body.dataset.ready === 'true'")
+    assert page.run("document.querySelectorAll('#controls input').length") == len(
+        statistics.model.modes
+    )
+    assert page.run("document.querySelectorAll('figure').length") == 12
+    assert page.run("document.querySelector('figure.outlier').textContent") == "s7 (outlier)"
+    assert "not registered: bad" in page.run("document.getElementById('facts').textContent")
+    picture = "document.getElementById('view').toDataURL()"
+    first = page.run(picture)
+    page.run(
+        "(() => { const i = document.querySelector('#controls input'); i.value = 2;"
+        " i.dispatchEvent(new Event('input')); })()"
+    )
+    moved = page.run(picture)
+    assert moved != first
+    page.run("document.querySelector('#controls button').click()")
+    assert page.run(picture) == first
+    page.click_on("figure")
+    score = statistics.model.scores[0, 0] / np.sqrt(statistics.model.variances[0])
+    shown = float(page.run("document.querySelector('#controls input').value"))
+    assert abs(shown - score) < 0.05
+    assert page.run(picture) != first
+    assert page.errors == []
+    assert page.requests == [path.as_uri()]
+    page.close()

@@ -43,7 +43,7 @@ class MakeAtlas(Command):
     add: bool = False
     """Project the shapes of DIR into the atlas in OUT, which stays as it is."""
     rounds: int = 2
-    """How often the mean becomes the template."""
+    """How many specimens become templates after the first."""
     keep_size: bool = False
     """Keep differences of size, for shapes in one unit."""
     workers: int = 0
@@ -81,7 +81,7 @@ class MakeAtlas(Command):
             spread_to_all,
             write_atlas,
         )
-        from ltenet.collections.batch import Engine
+        from ltenet.collections.batch import Engine, why_left_out
         from ltenet.collections.plan import plan_folder
         from ltenet.io import load
         from ltenet.io.landmarks import read_landmarks
@@ -98,6 +98,8 @@ class MakeAtlas(Command):
             engine=Engine(self.workers),
             tell=Pace(),
         )
+        left_out = tuple((path.name, why_left_out(path)) for path in plan.left_out)
+        atlas = atlas._replace(notes=(*atlas.notes, *left_out))
         statistics = analyse(atlas)
         written = write_atlas(atlas, statistics, self.output)
         figures: dict[str, Any] = {
@@ -107,12 +109,13 @@ class MakeAtlas(Command):
             "explained": [round(float(share), 4) for share in statistics.model.explained[:10]],
             "outliers": list(statistics.outliers),
             "failed": dict(atlas.failed),
+            "notes": dict(atlas.notes),
         }
         if self.landmarks is not None:
             landmarks = read_landmarks(self.landmarks, atlas.mean)
             shapes = {one.name: load(one.path) for one in plan.specimens if _named(one, atlas)}
             suffix = f".{self.landmark_format}"
-            written.append(spread_to_all(atlas, landmarks, shapes, self.output, suffix=suffix))
+            written += spread_to_all(atlas, landmarks, shapes, self.output, suffix=suffix)
         if groups is not None:
             found = compare_groups(atlas, groups, self.output)
             figures["groups"] = {
@@ -133,22 +136,24 @@ class MakeAtlas(Command):
         return self._result(figures, atlas.failed)
 
     def _added(self) -> Result:
-        from ltenet.collections.atlas import register
+        from ltenet.collections.atlas import finish
         from ltenet.collections.atlas_files import ADDED, project, read_model
         from ltenet.collections.batch import Engine
         from ltenet.collections.plan import plan_folder
+        from ltenet.collections.votes import gather, read_templates
 
         mean, model = read_model(self.output)
         plan = plan_folder(self.shapes, "sequence", skip=self.output, least=1)
-        registered, failed = register(
-            mean,
-            "mean",
+        templates = read_templates(self.output, mean)
+        votes, failed = gather(
+            templates,
             plan.specimens,
             self.output,
             self.matching,
             engine=Engine(self.workers),
             tell=Pace(),
         )
+        registered = finish(templates[0], plan.specimens, votes, self.output, tell=Pace())
         found = project(registered, mean, model, self.output, scale=not self.keep_size)
         figures = {
             "added": {

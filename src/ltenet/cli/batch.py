@@ -35,6 +35,7 @@ class Batch(Command):
     Examples
     --------
       ltenet batch scans/ -o out --all-pairs
+      ltenet batch scans/ -o out --all-pairs --hubs 3
       ltenet batch scans/ -o out --to a.ply b.ply --landmarks a.csv b.csv
       ltenet batch pairs.csv -o out --workers 2
       ltenet batch scans/ -o out --all-pairs --shard 3/8
@@ -47,6 +48,9 @@ class Batch(Command):
     """Folder for maps and tables."""
     all_pairs: bool = False
     """Match each unordered pair once, from the earlier name to the later."""
+    hubs: int = 0
+    """With --all-pairs: match this many shapes to all others, and lead every pair through them.
+    Its map goes to OUT/consistent."""
     to: Annotated[
         tuple[Path, ...], tyro.conf.arg(metavar="TEMPLATE...", help_behavior_hint="")
     ] = ()
@@ -113,17 +117,24 @@ class Batch(Command):
                 plan, self.output, outcome.pairs, self.landmarks, suffix=suffix
             )
             written["landmarks"] = str(joined)
-        cycles: dict[str, float] = {}
-        if self.consistent:
-            from ltenet.collections.consistency import FOLDER, make_consistent
-
-            before, after = make_consistent(plan, self.output, outcome.pairs)
-            cycles = {
-                "cycle_error_before": round(before.mean, 6),
-                "cycle_error_after": round(after.mean, 6),
-            }
-            written["consistent"] = str(self.output / FOLDER)
+        cycles: dict[str, Any] = {}
+        if self.consistent or (self.hubs and shard is None and not self.prepare_only):
+            cycles = self._consistent(plan, outcome)
+            written["consistent"] = str(self.output / "consistent")
         return self._result(outcome, written, cycles, time.perf_counter() - start)
+
+    def _consistent(self, plan: Plan, outcome: Outcome) -> dict[str, Any]:
+        """Write the maps that agree round every cycle; return what to tell about them."""
+        from ltenet.collections.consistency import make_consistent
+
+        every = bool(self.hubs)
+        found = make_consistent(plan, self.output, outcome.pairs, every=every, tell=Pace())
+        known = {"cycle_error_before": found.before, "cycle_error_after": found.after}
+        return {
+            **{name: None if one is None else round(one.mean, 6) for name, one in known.items()},
+            "consistent_pairs": found.pairs,
+            "unreached": list(found.unreached),
+        }
 
     def _check(self) -> None:
         """Refuse options that contradict each other, before any work."""
@@ -159,6 +170,10 @@ class Batch(Command):
                 "got --consistent with --shard, --prepare-only or --to, expected all pairs in one "
                 "place; try it with --all-pairs, or with --merge after the shards"
             )
+        if self.hubs < 0 or (self.hubs and not self.all_pairs):
+            raise UsageError(
+                f"got --hubs {self.hubs}, expected at least 1, with --all-pairs; try --hubs 3"
+            )
         if self.landmarks and len(self.landmarks) != len(self.to):
             raise UsageError(
                 f"got {len(self.landmarks)} files of landmarks for {len(self.to)} templates, "
@@ -171,7 +186,9 @@ class Batch(Command):
         if not (self.all_pairs or self.to or self.sequence):
             return plan_table(self.shapes)
         mode: Any = "all-pairs" if self.all_pairs else "to" if self.to else "sequence"
-        return plan_folder(self.shapes, mode, templates=self.to, skip=self.output)
+        if self.hubs:
+            mode = "hubs"
+        return plan_folder(self.shapes, mode, templates=self.to, skip=self.output, hubs=self.hubs)
 
     def _shard(self) -> Shard | None:
         from ltenet.collections.plan import parse_shard
@@ -182,7 +199,7 @@ class Batch(Command):
         self,
         outcome: Outcome,
         written: dict[str, str],
-        cycles: dict[str, float],
+        cycles: dict[str, Any],
         seconds: float,
     ) -> Result:
         states: Counter[str] = Counter(record.state for record in outcome.pairs)
@@ -211,7 +228,7 @@ class Batch(Command):
             ("states", _counted(states)),
             ("verdicts", _counted(verdicts)),
             ("seconds", f"{seconds:.1f}"),
-            *((name, f"{100 * value:.3g} % of the diameter") for name, value in cycles.items()),
+            *((name.replace("_", " "), _told(name, value)) for name, value in cycles.items()),
             *written.items(),
             *notes.items(),
         ]
@@ -224,6 +241,14 @@ class Batch(Command):
                 f"error of {outcome.manifest}"
             )
         return Result(figures, table(rows), failure)
+
+
+def _told(name: str, value: Any) -> str:
+    if value is None:
+        return "unknown: no cycle of three shapes"
+    if name.startswith("cycle_error"):
+        return f"{100 * value:.3g} % of the diameter"
+    return ", ".join(value) or "none" if isinstance(value, list) else f"{value:,}"
 
 
 def _counted(counts: Counter[str]) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ltenet.collections.atlas import Atlas, Registration
 from ltenet.collections.groups import GroupDifference, group_difference
+from ltenet.collections.landmark_sets import write_landmark_tables
 from ltenet.collections.records import write_table
 from ltenet.collections.shape_model import (
     Quality,
@@ -35,7 +36,7 @@ ATLAS, MODEL, SPECIMENS, ADDED = "atlas.npz", "model.json", "specimens.csv", "ad
 REGISTERED, LANDMARKS, GROUPS = "registered", "landmarks", "groups"
 #: Modes that are measured, and a robust z-score beyond which a specimen is an outlier.
 _MEASURED, _OUTLIER = 20, 3.5
-_COLUMNS = ("name", "size", "distance", "from_mean", "outlier", "verdict", "error")
+_COLUMNS = ("name", "size", "distance", "from_mean", "outlier", "verdict", "note", "error")
 
 
 class Statistics(NamedTuple):
@@ -103,6 +104,7 @@ def write_atlas(atlas: Atlas, statistics: Statistics, folder: Path) -> list[Path
         "outliers": list(statistics.outliers),
     }
     _write_json(folder / MODEL, figures)
+    notes = dict(atlas.notes)
     rows: list[Sequence[Any]] = [
         (
             one.name,
@@ -111,41 +113,45 @@ def write_atlas(atlas: Atlas, statistics: Statistics, folder: Path) -> list[Path
             away,
             one.name in statistics.outliers or None,
             one.record.verdict,
+            notes.pop(one.name, None),
             None,
         )
         for one, size, away in zip(
             atlas.registered, atlas.procrustes.sizes, statistics.from_mean, strict=True
         )
     ]
-    rows += [(name, None, None, None, None, None, error) for name, error in atlas.failed]
+    empty = (None,) * 5
+    rows += [(name, *empty, notes.pop(name, None), error) for name, error in atlas.failed]
+    rows += [(name, *empty, note, None) for name, note in notes.items()]
     write_table(folder / SPECIMENS, _COLUMNS, rows)
     return [folder / name for name in (ATLAS, "mean.ply", REGISTERED, MODEL, SPECIMENS)]
 
 
 def spread_to_all(
     atlas: Atlas, landmarks: Landmarks, shapes: Mapping[str, Shape], folder: Path, *, suffix: str
-) -> Path:
-    """Carry landmarks on the mean to every specimen, with error bars; return their table.
+) -> list[Path]:
+    """Carry landmarks on the mean to every specimen, with error bars; return the tables of all.
 
-    The error bar is the distance between the place on the registered surface and the specimen's
-    own surface, where the landmark ends.
+    The error bar adds up, by squares, how far the templates disagree there and the distance between
+    the registered surface and the specimen's own, where the landmark ends.
     """
     places = Surface(atlas.mean).nearest(landmarks.points)
     (folder / LANDMARKS).mkdir(exist_ok=True)
-    rows: list[Sequence[Any]] = []
+    found, bars = [], []
     for one in atlas.registered:
         there = Surface(shapes[one.name]).nearest(places.on(one.points))
         points = there.on(shapes[one.name].points)  # (L, 3)
-        remarks = tuple(f"error={bar:.6g}" for bar in there.distances)
+        spread = np.zeros(len(one.points)) if one.spread is None else one.spread  # (V,)
+        errors = np.hypot(there.distances, places.on(spread[:, None])[:, 0])  # (L,)
+        remarks = tuple(f"error={bar:.6g}" for bar in errors)
         carried = Landmarks(landmarks.names, points, descriptions=remarks)
         write_landmarks(carried, folder / LANDMARKS / f"{one.name}{suffix}", force=True)
-        rows += [
-            (one.name, name, *map(float, point), float(bar))
-            for name, point, bar in zip(landmarks.names, points, there.distances, strict=True)
-        ]
-    path = folder / f"{LANDMARKS}.csv"
-    write_table(path, ("specimen", "landmark", "x", "y", "z", "error"), rows)
-    return path
+        found.append(points)
+        bars.append(errors)
+    names = [one.name for one in atlas.registered]
+    return write_landmark_tables(
+        folder, LANDMARKS, names, landmarks.names, np.stack(found), np.stack(bars)
+    )
 
 
 def read_groups(path: Path) -> dict[str, str]:

@@ -245,7 +245,7 @@ def _finished(
         [_content(store, one) for one in plan.specimens],
     )
     shapes += [
-        ShapeRecord(path.name, str(path), "left out", error=_why_left_out(path))
+        ShapeRecord(path.name, str(path), "left out", error=why_left_out(path))
         for path in plan.left_out
     ]
     write_shapes(folder, shapes)
@@ -282,5 +282,6 @@ def _working(engine: Engine, folder: Path, config: MatchConfig) -> Iterator[_Her
         yield cluster
 
 
-def _why_left_out(path: Path) -> str:
+def why_left_out(path: Path) -> str:
+    """Say why a file of the folder is no shape."""
     return "no points in it" if path.suffix.lower() == ".npz" else f"no reader for '{path.suffix}'"

@@ -53,43 +53,56 @@ class JoinedLandmarks(NamedTuple):
 
 
 def geometric_median(places: FloatArray, weights: FloatArray) -> FloatArray:
-    """Minimise ``sum_k w_k |x - y_k|`` over x by Weiszfeld's algorithm [Weiszfeld 1937].
+    """Minimise ``sum_k w_k |x - y_k|`` over x, for (K, 3) finite places and (K,) weights: (3,)."""
+    median: FloatArray = geometric_medians(places[:, None], weights[:, None])[0]
+    return median
+
+
+def geometric_medians(places: FloatArray, weights: FloatArray) -> FloatArray:
+    """Find many geometric medians at once by Weiszfeld's algorithm [Weiszfeld 1937].
 
     Parameters
     ----------
     places
-        (K, 3), finite.
+        (K, L, 3) the votes for each of L places; only those with a weight must be finite.
     weights
-        (K,) positive.
+        (K, L) non-negative, at least one of each column positive.
 
     Returns
     -------
-    (3,)
+    (L, 3)
     """
-    shares = weights / weights.sum()  # (K,)
-    size = float(np.sqrt(shares @ np.square(places - shares @ places).sum(axis=1)))
-    if size == 0.0:
-        return np.asarray(places[0], np.float64)
+    shares = weights / weights.sum(axis=0)  # (K, L)
+    votes = np.where(shares[..., None] > 0, places, 0.0)  # (K, L, 3)
+    centre = np.einsum("kl,kli->li", shares, votes)  # (L, 3)
+    spread = np.square(votes - centre).sum(axis=2)  # (K, L)
+    size = np.sqrt((shares * spread).sum(axis=0))  # (L,)
     # The best of the votes is optimal if the others do not pull it away [Vardi & Zhang 2000].
-    apart = np.linalg.norm(places[:, None] - places[None], axis=2)  # (K, K)
-    best = int((apart @ shares).argmin())
-    others = apart[best] > 1e-12 * size  # (K,)
-    units = (places[others] - places[best]) / apart[best, others, None]  # (k, 3)
-    pull = shares[others] @ units  # (3,)
-    own = shares[~others].sum()
-    if np.linalg.norm(pull) <= own:
-        return np.asarray(places[best], np.float64)
-    strength = (shares[others] / apart[best, others]).sum()
-    found = places[best] + (1 - own / np.linalg.norm(pull)) * pull / strength  # (3,)
+    costs = np.stack(
+        [(shares * np.linalg.norm(votes - vote, axis=2)).sum(axis=0) for vote in votes]
+    )  # (K, L)
+    best = np.where(shares > 0, costs, np.inf).argmin(axis=0)  # (L,)
+    found: FloatArray = np.take_along_axis(votes, best[None, :, None], axis=0)[0]  # (L, 3)
+    offsets = votes - found  # (K, L, 3)
+    away = np.linalg.norm(offsets, axis=2)  # (K, L)
+    others = away > 1e-12 * size  # (K, L)
+    strengths = np.where(others, shares, 0.0) / np.where(others, away, 1.0)  # (K, L)
+    pull = np.einsum("kl,kli->li", strengths, offsets)  # (L, 3)
+    own = np.where(others, 0.0, shares).sum(axis=0)  # (L,)
+    force = np.linalg.norm(pull, axis=1)  # (L,)
+    moving = np.flatnonzero((force > own) & (size > 0))  # (l,)
+    step = (1 - own[moving] / force[moving]) / strengths[:, moving].sum(axis=0)  # (l,)
+    found[moving] += step[:, None] * pull[moving]
     for _ in range(_ROUNDS):
-        distances = np.maximum(np.linalg.norm(places - found, axis=1), 1e-12 * size)  # (K,)
-        pulls = shares / distances  # (K,)
-        moved = pulls @ places / pulls.sum()  # (3,)
-        settled = np.linalg.norm(moved - found) < _SETTLED * size
-        found = moved
-        if settled:
+        if not len(moving):
             break
-    return np.asarray(found, np.float64)
+        distances = np.linalg.norm(votes[:, moving] - found[moving], axis=2)  # (K, l)
+        pulls = shares[:, moving] / np.maximum(distances, 1e-12 * size[moving])  # (K, l)
+        moved = np.einsum("kl,kli->li", pulls, votes[:, moving]) / pulls.sum(axis=0)[:, None]
+        change = np.linalg.norm(moved - found[moving], axis=1)  # (l,)
+        found[moving] = moved
+        moving = moving[change >= _SETTLED * size[moving]]
+    return found
 
 
 def join_landmarks(carried: Sequence[Landmarks], shape: Shape) -> JoinedLandmarks:

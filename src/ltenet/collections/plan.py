@@ -6,6 +6,7 @@ Everything here follows from the files alone, so every process of a batch makes 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -16,7 +17,7 @@ from ltenet.io.formats.tables import csv_rows
 from ltenet.io.formats.text import read_text
 from ltenet.io.shapes import LOADERS
 
-Mode = Literal["all-pairs", "to", "sequence"]
+Mode = Literal["all-pairs", "to", "sequence", "hubs"]
 PairIndices = tuple[int, int]
 
 #: Pairs are ordered in tiles of this many sources by as many targets, so that the shapes of a tile
@@ -91,6 +92,7 @@ def plan_folder(
     templates: Sequence[Path] = (),
     skip: Path | None = None,
     least: int = 2,
+    hubs: int = 0,
 ) -> Plan:
     """Plan the pairs of the shapes in a folder, at any depth.
 
@@ -100,13 +102,16 @@ def plan_folder(
         Where the shapes are; hidden files are ignored.
     mode
         "all-pairs": each unordered pair once, from the earlier name to the later; "to": each shape
-        to each template; "sequence": each shape to the next.
+        to each template; "sequence": each shape to the next; "hubs": a few evenly spread shapes to
+        all others.
     templates
         For "to"; they may be in the folder.
     skip
         A folder inside that is not searched: that of the results.
     least
         Fewest shapes; with 1 there may be no pair.
+    hubs
+        How many, for "hubs".
     """
     if not folder.is_dir():
         raise InputError(
@@ -135,6 +140,9 @@ def plan_folder(
         pairs = [(i, j) for i in range(count) for j in range(i + 1, count)]
     elif mode == "sequence":
         pairs = [(i, i + 1) for i in range(count - 1)]
+    elif mode == "hubs":
+        chosen = dict.fromkeys((2 * k + 1) * count // (2 * hubs) for k in range(hubs))
+        pairs = [(i, j) for i in chosen for j in range(count) if j not in chosen or i < j]
     else:
         pairs = [(i, j) for i in range(count) for j in goals if i not in goals]
     if count < least or (least > 1 and not pairs):
@@ -192,16 +200,17 @@ def _named(paths: Sequence[Path], folder: Path) -> tuple[Specimen, ...]:
     """Name specimens by their paths; the suffix stays only where two names would be equal."""
     inside = [_inside(path, folder) for path in paths]
     stems = [re.sub(r"[^\w.-]+", "_", path.with_suffix("").as_posix()) for path in inside]
+    counts = Counter(stems)
     names = [
-        stem if stems.count(stem) == 1 else re.sub(r"[^\w.-]+", "_", path.as_posix())
+        stem if counts[stem] == 1 else re.sub(r"[^\w.-]+", "_", path.as_posix())
         for stem, path in zip(stems, inside, strict=True)
     ]
-    unique: list[str] = []
+    unique: dict[str, None] = {}
     for name in names:
         number, candidate = 1, name
         while candidate in unique:
             number, candidate = number + 1, f"{name}-{number + 1}"
-        unique.append(candidate)
+        unique[candidate] = None
     return tuple(Specimen(*pair) for pair in zip(unique, paths, strict=True))
 
 

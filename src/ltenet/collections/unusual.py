@@ -13,6 +13,8 @@ from ltenet.collections.records import ShapeRecord
 _OTHER_UNIT = 5.0
 #: Degrees between the axes of the file and those of the body beyond which a shape is turned.
 _TURNED = 45.0
+#: Words for what the orientation networks tell apart.
+_KINDS = {"human": "a person", "animal": "an animal", "any": "neither person nor animal"}
 #: Fewer shapes than this say little about a population.
 _FEW = 4
 
@@ -47,10 +49,14 @@ def with_notes(records: Sequence[ShapeRecord], contents: Sequence[str]) -> list[
             if not 1 / _OTHER_UNIT <= ratio <= _OTHER_UNIT:
                 notes.append(f"{ratio:.3g} times the median size: another unit?")
         if record.kind and record.kind != usual:
-            notes.append(f"looks like {record.kind}, most others like {usual}")
+            notes.append(f"looks like {_word(record.kind)}, most others like {_word(usual)}")
         if mostly_upright and record.turned is not None and record.turned > _TURNED:
             notes.append(f"turned by {record.turned:.0f} degrees, unlike most others")
         if record.state == "ready" and len(ready) < _FEW:
             notes.append(f"one of only {len(ready)} shapes")
         noted.append(record._replace(note="; ".join(notes)))
     return noted
+
+
+def _word(kind: str) -> str:
+    return _KINDS.get(kind, kind)

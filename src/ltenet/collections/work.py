@@ -18,7 +18,7 @@ from ltenet.matching.summary import summarize
 
 PREPARED, MAPS = "prepared", "maps"
 #: Where the details of a map keep the key of its pair.
-_KEY = "batch_key"
+BATCH_KEY = "batch_key"
 
 
 @lru_cache(maxsize=1)
@@ -50,11 +50,11 @@ def match_pair(store: Store, folder: Path, source: Specimen, target: Specimen) -
     key = ""
     try:
         key = store.key(source, target)
-        found = _finished(folder / name, key)
+        found = finished_map(folder / name, key)
         if found is None:
             first = store.prepared(source, mirror=store.config.mirror)
             matched = store.matcher.match_prepared(first, store.prepared(target))
-            found = replace(matched, details={**matched.details, _KEY: key})
+            found = replace(matched, details={**matched.details, BATCH_KEY: key})
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             found.save(folder / name, force=True)
         record = _record(found, source, target, name, key)
@@ -71,7 +71,7 @@ def map_name(source: Specimen, target: Specimen) -> str:
     return f"{MAPS}/{source.name}__{target.name}.npz"
 
 
-def _finished(path: Path, key: str) -> Correspondence | None:
+def finished_map(path: Path, key: str) -> Correspondence | None:
     """Return a map that a run wrote before it could record it."""
     if not path.is_file():
         return None
@@ -79,7 +79,7 @@ def _finished(path: Path, key: str) -> Correspondence | None:
         found = Correspondence.load(path)
     except LTENetError:
         return None
-    return found if found.details.get(_KEY) == key else None
+    return found if found.details.get(BATCH_KEY) == key else None
 
 
 def _record(

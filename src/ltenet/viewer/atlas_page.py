@@ -87,9 +87,13 @@ def atlas_html(atlas: Atlas, statistics: Statistics, *, title: str = "Atlas") ->
 
 
 def _facts(atlas: Atlas, statistics: Statistics) -> str:
+    quality = statistics.quality
     parts = [
         f"{len(atlas.registered)} specimens, {len(atlas.mean):,} vertices",
-        "red: much variance, blue: little",
+        "red: varies much, blue: little (standard deviation)",
+        f"with {len(quality.compactness)} modes: compactness {quality.compactness[-1]:.3g}, "
+        f"generalisation {quality.generalisation[-1]:.3g}, "
+        f"specificity {quality.specificity[-1]:.3g}",
         f"outliers: {', '.join(statistics.outliers) or 'none'}",
     ]
     if atlas.failed:
