@@ -10,7 +10,7 @@ import pytest
 
 from ltenet import io
 from ltenet.data.mesh_set import LandmarkSet, ListedSet, random_pairs
-from ltenet.data.readers import open_set, shrec07
+from ltenet.data.readers import open_set
 from ltenet.errors import InputError, MissingError
 from ltenet.shape import Shape
 
@@ -191,6 +191,7 @@ def test_landmarks_of_the_public_layout(tmp_path: Path) -> None:
         ),
         ("3.5 0 0 0\n", r"got vertex 3\.5"),
         ("", r"got an empty file"),
+        (";\n", r"line 1: got a line without a number"),
         ("a b c d\n", r"got 'a', expected a number"),
         ("1 0 0 0\n2 0\n", r"line 2"),
     ],
@@ -313,19 +314,3 @@ def test_shrec07_as_it_is(benchmark_data: Path) -> None:
     assert isinstance(shapes, LandmarkSet)
     assert len(shapes.pairs) == 240
     assert set(shapes.categories) == {"airplane", "hand", "plier", "fish", "bird", "bust"}
-
-
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("", "empty file"),
-        (";\n", "without a number"),
-        ("9\n", "up to 3"),
-        ("0.5\n", "whole number"),
-    ],
-)
-def test_damaged_landmarks_are_refused(text: str, complaint: str, tmp_path: Path) -> None:
-    path = tmp_path / "61.vts"
-    path.write_text(text)
-    with pytest.raises(InputError, match=complaint):
-        shrec07.read_landmarks(path, 4)
