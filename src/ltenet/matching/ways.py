@@ -83,8 +83,9 @@ def aligned_ways(
 ) -> list[Way]:
     """List the ways that follow from how the shapes lie against each other, by frameless features.
 
-    The best alignment is a way of the frameless weights themselves. Where it disagrees with the
-    frames of both bodies, each is also tried in the frame that the other one has.
+    The best alignment is a way of the frameless weights themselves, and so is the next one: sides
+    of symmetric shapes are told by the map, if at all. Where alignments disagree with the frames of
+    both bodies, each is also tried in the frame that the other one has.
     """
     groups = list(zip(networks, sources, targets, strict=True))
     aligner = next((group for group in groups if group[0].frameless), None)
@@ -95,8 +96,9 @@ def aligned_ways(
     if not aligner[0].aligns_only:
         source, target = aligner[1][0], aligner[2][0]
         seen = next((group[1:] for group in groups if not group[0].frameless), ())
-        prior = sum(_of_kind(aligner[0], frames[0]) for frames in seen)
-        found.append(Way(aligner[0], source.rotated(turns[0]), target, max(prior, LEAST_PRIOR)))
+        prior = max(sum(_of_kind(aligner[0], frames[0]) for frames in seen), LEAST_PRIOR)
+        for turn in turns:
+            found.append(Way(aligner[0], source.rotated(turn), target, prior))
     for one, our_frames, their_frames in groups:
         if one.frameless or steering is not None:
             continue
