@@ -29,6 +29,7 @@ Tell = Callable[[str, float], None]
 DOWNLOADS = {
     "map.npz": "Map with everything (.npz)",
     "map.txt": "Map as numbers (.txt)",
+    "other.npz": "The other map that may be right (.npz)",
     "source_colored.ply": "Source, coloured by the map (.ply)",
     "target_colored.ply": "Target, coloured (.ply)",
     "source_wrapped.ply": "Source, wrapped onto the target (.ply)",
@@ -55,6 +56,8 @@ class Order:
         One of `EFFORTS`.
     output
         Folder for the results.
+    pairs
+        Known pairs, as numbers of a source and of a target point.
     """
 
     source: Path
@@ -64,6 +67,7 @@ class Order:
     model: str
     effort: str
     output: Path
+    pairs: tuple[tuple[int, int], ...] = ()
 
 
 def serve_orders(connection: Connection, memory: int) -> None:
@@ -115,7 +119,11 @@ def work(order: Order, tell: Tell) -> None:
     target = read_upload(order.target, order.target_name)
     tell("read", 1.0)
     matcher = Matcher(MatchConfig(model=order.model, points=EFFORTS[order.effort]), progress=tell)
-    correspondence = matcher.match(shape_of(source), shape_of(target))
+    correspondence, other = matcher.match_both(
+        shape_of(source), shape_of(target), pairs=order.pairs or None
+    )
+    if other is not None:
+        other.save(order.output / "other.npz", force=True)
     write_results(source, target, correspondence, order.output, tell)
 
 
