@@ -81,17 +81,29 @@ def test_frameless_weights_find_how_a_turned_copy_lies(networks):
     source, target = prepared(networks, shape, copy)
     ways = aligned_ways(networks, source, target, orient="any", steering=None)
     own = [way for way in ways if way.networks.name == ANY]
-    angles = [
-        rotation_degrees(kabsch(way.source.points.numpy(), way.target.points.numpy()).rotation)
-        for way in own
-    ]
-    assert angles[0] < 10 < 40 < angles[1]  # the right one, and another to compare it with
+    assert len(own) == 1
+    between = kabsch(own[0].source.points.numpy(), own[0].target.points.numpy()).rotation
+    assert rotation_degrees(between) < 10
     # The features are those of any orientation, and computed once.
     features = own[0].source.first_part.features
     np.testing.assert_array_equal(features, source[1][0].first_part.features)
     helper = [networks[0], networks[1]._replace(aligns_only=True)]
     ways = aligned_ways(helper, source, target, orient="any", steering=None)
     assert all(way.networks.name == HUMAN for way in ways)
+
+
+def test_things_of_no_class_are_tried_in_a_second_position(networks):
+    shape = person(2)
+    rotation = Rotation.random(random_state=8).as_matrix()
+    alone = networks[1:]  # nobody says what kind of shape it is
+    source, target = prepared(alone, shape, Shape(shape.points @ rotation.T))
+    ways = aligned_ways(alone, source, target, orient="any", steering=None)
+    first, second = (
+        rotation_degrees(kabsch(way.source.points.numpy(), way.target.points.numpy()).rotation)
+        for way in ways
+    )
+    assert first < 10  # the right one
+    assert second > 40  # and another one to compare it with
 
 
 def test_frames_that_disagree_with_the_alignment_are_corrected(networks):
