@@ -135,7 +135,8 @@ def write_results(
     tell: Tell,
 ) -> None:
     """Write the scene and `DOWNLOADS`; wrapped meshes only if the map allows them."""
-    from ltenet.transferring.transfer import transfer
+    from ltenet.transferring.marking import save_marked
+    from ltenet.transferring.transfer import transfer_marked
 
     tell("write", 0.0)
     source, target = shape_of(source_mesh), shape_of(target_mesh)
@@ -156,19 +157,25 @@ def write_results(
         (("source", source, target), ("target", target, source))
     ):
         try:
-            wrapped = transfer(
+            wrapped = transfer_marked(
                 correspondence,
                 moved,
                 what="deformation",
                 onto=onto,
                 direction="push" if name == "source" else "pull",
-                progress=lambda _, share, before=number / 2: tell("wrap", before + share / 2),
+                progress=_half(tell, number / 2),
             )
         except InputError as error:
             logger.warning("%s: not wrapped: %s", name, error)
             continue
-        if isinstance(wrapped, Shape):
-            save(wrapped, folder / f"{name}_wrapped.ply", force=True)
+        if isinstance(wrapped.result, Shape):
+            path = folder / f"{name}_wrapped.ply"
+            save_marked(wrapped.result, wrapped.filled, path, force=True)
     tell("wrap", 1.0)
     offered = [name for name in DOWNLOADS if (folder / name).is_file()]
     (folder / "offered.json").write_text(json.dumps(offered), encoding="utf-8")
+
+
+def _half(tell: Tell, before: float) -> Tell:
+    """Tell how far wrapping is, of which this is the half after `before`."""
+    return lambda _, share: tell("wrap", before + share / 2)
