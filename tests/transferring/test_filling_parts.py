@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from ltenet import io
 from ltenet.bodies.body_pairs import own_generator
 from ltenet.correspondence import Correspondence
+from ltenet.errors import InputError, UsageError
 from ltenet.shape import Shape
 from ltenet.transferring.filling import gap
 from ltenet.transferring.marking import save_marked, write_marks
+from ltenet.transferring.merging import merge_scans
 from ltenet.transferring.surface import Surface
 from ltenet.transferring.transfer import transfer, transfer_marked
 from ltenet.transferring.wrapping import wrap
@@ -187,3 +189,49 @@ def test_files_hold_the_marks(tetrahedron: Shape, tmp_path: Path) -> None:
     assert (tmp_path / "b.ply").read_bytes() == (tmp_path / "c.ply").read_bytes()
     write_marks(filled, tmp_path / "marks.txt")
     assert (tmp_path / "marks.txt").read_text() == "1\n0\n0\n1\n"
+
+
+def scans_of(drawn: Cut, *kept: NDArray[np.bool_], cloud: bool = False) -> list[Correspondence]:
+    """True maps from parts of the body to the template."""
+    maps = []
+    for one in kept:
+        scan = part_of(drawn.body, one)
+        scan = Shape(scan.points) if cloud else scan
+        maps.append(Correspondence(np.flatnonzero(one), len(one), source=scan))
+    return maps
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cloud", [False, True])
+def test_two_halves_make_a_whole(cloud: bool) -> None:
+    drawn = cut(4)
+    height = drawn.body.points[:, 1]
+    upper, lower = height > np.quantile(height, 0.4), height < np.quantile(height, 0.5)
+    merged = merge_scans(scans_of(drawn, upper, lower, cloud=cloud), drawn.template)
+    away = np.linalg.norm(merged.shape.points - drawn.body.points, axis=1) / drawn.body.diameter
+    assert away.mean() < 0.002
+    assert merged.filled.mean() < 0.01
+    assert (merged.scans[upper & lower] == 2).all()
+    assert np.array_equal(merged.shape.faces, drawn.template.faces)  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_what_no_scan_shows_is_filled() -> None:
+    drawn = cut(4)
+    across = drawn.body.points[:, 0] - np.median(drawn.body.points[:, 0])
+    left, right = drawn.seen & (across > -0.02), drawn.seen & (across < 0.02)
+    merged = merge_scans(scans_of(drawn, left, right), drawn.template)
+    assert merged.filled[~drawn.seen].mean() > 0.75
+    assert merged.filled[drawn.seen].mean() < 0.01
+    away = np.linalg.norm(merged.shape.points - drawn.body.points, axis=1) / drawn.body.diameter
+    assert away[drawn.seen].mean() < 0.003
+
+
+def test_merging_needs_the_scans(tetrahedron: Shape) -> None:
+    with pytest.raises(UsageError, match="got no map"):
+        merge_scans([], tetrahedron)
+    with pytest.raises(InputError, match="map 0 without its scan"):
+        merge_scans([Correspondence(np.arange(4), 4)], tetrahedron)
+    lost = Correspondence(np.full(4, -1), 4, source=tetrahedron)
+    with pytest.raises(InputError, match="at least 4"):
+        merge_scans([lost], tetrahedron)
