@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +14,7 @@ from scipy.spatial.transform import Rotation
 
 from ltenet.correspondence import Correspondence
 from ltenet.geometry.arrays import FloatArray, IntArray
+from ltenet.io import save
 from ltenet.matching.candidates import CLOSE, Candidate, Look, ranked_candidates, refined_cost
 from ltenet.matching.config import MatchConfig
 from ltenet.matching.matcher import Matcher
@@ -22,6 +25,7 @@ from ltenet.matching.summary import summarize
 from ltenet.matching.ways import Way
 from ltenet.shape import Shape
 from ltenet.viewer.scene import build_scene
+from ltenet.viewer.work import Order, work
 
 
 class Propeller(NamedTuple):
@@ -99,6 +103,27 @@ def test_ends_that_differ_are_told_apart() -> None:
     assert error(chosen, target, np.arange(len(shape))) < 0.03
     assert chosen.details["symmetry"] == "clear"
     assert chosen.details["other_probability"] is None
+
+
+@pytest.mark.slow
+def test_the_app_offers_the_other_map(tmp_path: Path) -> None:
+    shape, _ = propeller()
+    paths = tmp_path / "one.ply", tmp_path / "two.ply"
+    for one, path in zip((shape, turned(shape, 3)), paths, strict=True):
+        save(one, path)
+    offered = {}
+    for name, pairs in (("free", ()), ("steered", ((10, 10), (200, 200), (450, 450)))):
+        folder = tmp_path / name
+        folder.mkdir()
+        work(Order(*paths, "one", "two", "any", "quick", folder, pairs), lambda *_: None)
+        offered[name] = json.loads((folder / "offered.json").read_text())
+    assert "other.npz" in offered["free"]
+    assert "other.npz" not in offered["steered"]  # known pairs decide
+    maps = [Correspondence.load(tmp_path / "free" / name) for name in ("map.npz", "other.npz")]
+    assert (maps[0].indices != maps[1].indices).mean() > 0.9
+    steered = Correspondence.load(tmp_path / "steered" / "map.npz")
+    assert steered.details["symmetry"] == "clear"
+    assert error(steered, turned(shape, 3), np.arange(len(shape))) < 0.05
 
 
 def test_without_refinement_nobody_looks_for_another_map() -> None:
