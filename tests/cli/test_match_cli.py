@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,7 +52,16 @@ def call(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: Any) ->
             indices, 60, scores=scores, details=details, source=source, target=target
         )
 
+    def both(self: Any, source: Shape, target: Shape, *, pairs: Any = None) -> matcher.Both:
+        found = matched(self, source, target, pairs=pairs)
+        if pairs is not None:  # they decide
+            return matcher.Both(found, None)
+        details = {**found.details, "symmetry": "ambiguous", "other_probability": 0.4}
+        other = replace(found, indices=found.indices[::-1], details=details)
+        return matcher.Both(replace(found, details=details), other)
+
     monkeypatch.setattr(matcher.Matcher, "match", matched)
+    monkeypatch.setattr(matcher.Matcher, "match_both", both)
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: object) -> Run:
@@ -111,6 +120,20 @@ def test_known_pairs_come_from_a_file(call: Call, tmp_path: Path) -> None:
     assert not (tmp_path / "other.npz").exists()
 
 
+def test_the_other_map_is_kept_where_sides_cannot_be_told(call: Call, tmp_path: Path) -> None:
+    run = call("-o", "map.npz", "--other", "other.npz", "--json")
+    figures = json.loads(run.out)
+    assert (figures["symmetry"], figures["other_probability"]) == ("ambiguous", 0.4)
+    assert figures["written"] == {"map": "map.npz", "other": "other.npz"}
+    maps = [Correspondence.load(tmp_path / name).indices for name in ("map.npz", "other.npz")]
+    np.testing.assert_array_equal(maps[0], maps[1][::-1])
+    (tmp_path / "known.csv").write_text("3,40\n", encoding="utf-8")
+    run = call("-o", "sure.npz", "--other", "none.npz", "--pairs", "known.csv")
+    assert run.code == 0
+    assert "no other map is about as plausible: none.npz is not written" in run.err
+    assert not (tmp_path / "none.npz").exists()
+
+
 def test_a_map_that_is_not_saved_says_so(call: Call) -> None:
     run = call()
     assert run.code == 0
@@ -125,6 +148,9 @@ def test_a_map_that_is_not_saved_says_so(call: Call) -> None:
         (("-o", "nowhere/map.npz"), "does not exist"),
         (("-o", "a.ply"), "got the suffix"),
         (("--png", "x.jpg"), "expected .png"),
+        (("--other", "x.jpg"), "expected .npz, .csv"),
+        (("--other", "x.npz", "--method", "icp"), "got --other with --method icp"),
+        (("--pairs", "x.csv", "--method", "icp"), "got --pairs with --method icp"),
         (("--report", "x.txt"), "expected .html"),
         (("-o", "map.npz", "--index-base", "1"), "--index-base 1"),
         (("--threads", "0"), "--threads 0"),

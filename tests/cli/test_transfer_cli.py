@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -220,10 +220,62 @@ def test_scalars_without_a_partner_are_filled_from_neighbours(call: Call, folder
     assert np.isnan(np.load(folder / "c.npy")).any()
 
 
+def test_filled_points_are_counted_and_marked(call: Call, folder: Path) -> None:
+    """The map leaves out a cap of the first ball; the second one is carried back onto it."""
+    given = Correspondence.load(folder / "map.npz")
+    lost = np.arange(len(given)) < 40
+    indices = np.where(lost, -1, given.indices)
+    Correspondence(indices, len(given)).save(folder / "map.npz", force=True)
+    shape = io.load(folder / "b.ply")
+    colors = np.full((len(shape), 3), 77, np.uint8)
+    labels = np.arange(len(shape)) % 3
+    io.save(replace(shape, colors=colors, labels=labels), folder / "b.ply", force=True)
+    run = call("colors", "back.ply", "--reverse", "--json", "--filled", folder / "marks.npy")
+    assert json.loads(run.out)["filled"] == 40
+    np.testing.assert_array_equal(np.load(folder / "marks.npy"), lost)
+    back = io.load(folder / "back.ply")
+    own = io.load(folder / "a.ply")
+    assert back.colors is not None
+    assert own.colors is not None
+    np.testing.assert_array_equal(back.colors[lost], own.colors[lost])
+    assert (back.colors[~lost] == 77).all()
+    data: Any = trimesh.load(folder / "back.ply", process=False).metadata["_ply_raw"]
+    np.testing.assert_array_equal(np.asarray(data["vertex"]["data"]["filled"]).ravel(), lost)
+    run = call("labels", "back.txt", "--reverse")
+    assert "filled   40 of the points" in run.out
+    assert "cannot mark which points are filled; try --filled" in run.err
+    assert "none" in call("colors", "whole.ply", "--reverse", "--fill", 0).out
+
+
+@pytest.mark.slow
+def test_a_shape_wrapped_onto_a_part_is_marked(call: Call, folder: Path) -> None:
+    """Half of the second ball is cut off: the first one keeps its form there."""
+    whole = io.load(folder / "b.ply")
+    kept = np.flatnonzero(whole.points[:, 1] > -0.2)
+    number = np.full(len(whole), -1)
+    number[kept] = np.arange(len(kept))
+    assert whole.faces is not None
+    faces = number[whole.faces]
+    io.save(
+        Shape(whole.points[kept], faces[(faces >= 0).all(axis=1)]), folder / "b.ply", force=True
+    )
+    given = Correspondence.load(folder / "map.npz")
+    Correspondence(number[given.indices], len(kept)).save(folder / "map.npz", force=True)
+    run = call("deformation", "bent.npz", "--json")
+    figures = json.loads(run.out)
+    assert 0.2 * len(whole) < figures["filled"] < 0.5 * len(whole)
+    assert figures["mean_distance"] < 0.005  # of what is not filled
+    stored = np.load(folder / "bent.npz")
+    assert stored["filled"].sum() == figures["filled"]
+    np.testing.assert_allclose(np.linalg.norm(stored["points"], axis=1), 2, atol=0.25)
+
+
 @pytest.mark.parametrize(
     ("what", "output", "more", "code", "words"),
     [
         ("scalars", "a.npy", (), 2, "without --values"),
+        ("texture", "c.ply", ("--filled", "f.npy"), 2, "expected what can be filled"),
+        ("colors", "c.ply", ("--filled", "f.ply"), 2, "got the suffix '.ply'"),
         ("colors", "a.ply", (), 2, "exists"),
         ("colors", "c.npy", (), 2, "got the suffix '.npy'"),
         ("landmarks", "c.ply", ("--values", "height.npy"), 2, "got the suffix '.ply'"),

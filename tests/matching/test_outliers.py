@@ -12,8 +12,9 @@ from scipy.spatial import KDTree
 from ltenet.bodies.body_pairs import own_generator
 from ltenet.errors import InputError
 from ltenet.geometry.winding import signed_volume
+from ltenet.matching.candidates import REVERSED
 from ltenet.matching.cleaning import reflected
-from ltenet.matching.matcher import REVERSED, match
+from ltenet.matching.matcher import match
 from ltenet.matching.outliers import inliers, part_of
 from ltenet.refinement.embedded_shape import EmbeddedShape
 from ltenet.refinement.judge import map_scores

@@ -69,6 +69,17 @@ def test_an_undecided_direction_is_a_doubt() -> None:
     assert doubts == ("front and back may be exchanged",)
 
 
+def test_symmetry_is_told_and_replaces_the_older_doubt() -> None:
+    told = summarize(a_map(0.9, direction_probability=0.6, symmetry="ambiguous"))
+    assert told.symmetry == "ambiguous"
+    assert told.doubts == ("symmetry ambiguous: sides or ends cannot be told apart",)
+    # Several ways, each improbable, are no rival.
+    told = summarize(a_map(0.9, direction_probability=0.85, symmetry="clear"))
+    assert (told.symmetry, told.doubts) == ("clear", ())
+    assert summarize(a_map(0.9, symmetry=None)).symmetry is None
+    assert summarize(a_map(0.9, symmetry="nonsense")).symmetry is None
+
+
 def test_notes_tell_of_outliers_and_of_meshes_inside_out() -> None:
     told = summarize(a_map(0.9, outliers=[0, 7], inside_out=[True, False]))
     assert told.notes == ("7 outliers of the target left out", "the source is turned inside out")

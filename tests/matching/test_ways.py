@@ -92,6 +92,20 @@ def test_frameless_weights_find_how_a_turned_copy_lies(networks):
     assert all(way.networks.name == HUMAN for way in ways)
 
 
+def test_things_of_no_class_are_tried_in_a_second_position(networks):
+    shape = person(2)
+    rotation = Rotation.random(random_state=8).as_matrix()
+    alone = networks[1:]  # nobody says what kind of shape it is
+    source, target = prepared(alone, shape, Shape(shape.points @ rotation.T))
+    ways = aligned_ways(alone, source, target, orient="any", steering=None)
+    first, second = (
+        rotation_degrees(kabsch(way.source.points.numpy(), way.target.points.numpy()).rotation)
+        for way in ways
+    )
+    assert first < 10  # the right one
+    assert second > 40  # and another one to compare it with
+
+
 def test_frames_that_disagree_with_the_alignment_are_corrected(networks):
     shape = person(2)
     source, target = prepared(networks, shape, shape)

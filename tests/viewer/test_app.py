@@ -21,7 +21,7 @@ import pytest
 from ltenet.correspondence import Correspondence
 from ltenet.io import load, save
 from ltenet.shape import Shape
-from tools.chromium import Browser
+from tools.chromium import Browser, Page
 
 pytest.importorskip(
     "uvicorn", reason="the app's server is not installed: pip install 'ltenet[app]'"
@@ -156,6 +156,106 @@ def test_upload_explore_download(
     assert all(url.startswith((app.address, "data:", "blob:")) for url in page.requests)
     assert page.errors == []
     page.close()
+
+
+STAGE = "window.ltenet.app.viewer.stage"
+
+
+def click_point(page: Page, side: str, index: int) -> int:
+    """Click on a point of the stage; returns the one that is under the pointer."""
+    x, y, found = page.run(
+        f"(() => {{ const s = {STAGE}, v = s.views.{side};"
+        f" const q = v.project(v.positionOf({index}, 0)), b = s.root.getBoundingClientRect();"
+        " return [b.left + q.x, b.top + q.y, s.pick(q).index]; })()"
+    )
+    page.click(x, y)
+    return int(found)
+
+
+def rows_of(page: Page) -> list[str]:
+    rows = page.run("[...document.querySelectorAll('.pairs li')].map((e) => e.textContent)")
+    return [row.replace(",", "") for row in rows]
+
+
+@pytest.mark.slow
+def test_click_known_pairs_and_match_again(
+    app: Served,
+    browser: Browser,
+    people: tuple[Shape, Shape],
+    tmp_path: Path,
+    screenshots: Path,
+) -> None:
+    files = tmp_path / "walker.ply", tmp_path / "sitter.ply"
+    for shape, path in zip(people, files, strict=True):
+        save(shape, path)
+    page = browser.open(f"{app.address}#{app.token}")
+    page.wait_for("window.ltenet && window.ltenet.ready")
+    page.choose_file("#file-source", files[0])
+    page.choose_file("#file-target", files[1])
+    page.run("document.querySelector('#model').value = 'human'")
+    page.run("document.querySelector('#effort').value = 'quick'")
+    page.wait_for("!document.querySelector('.primary').disabled")
+    page.click_on(".primary")
+    page.wait_for("!!window.ltenet.app.viewer", seconds=240)
+    first = page.run("window.ltenet.app.jobs.at(-1).id")
+    page.run(f"{STAGE}.settings.animated = false")
+    # Before: a click keeps a point, and there is nothing to match with.
+    assert page.run("document.querySelector('.again').hidden")
+    points = people[0].points
+    ends = [int(points[:, axis].argmax()) for axis in (0, 1)]
+    page.click_on(".choose")
+    page.wait_for("document.querySelector('.choose').ariaPressed === 'true'")
+    clicked = []
+    for index in ends:
+        source = click_point(page, "source", index)
+        page.wait_for(f"{STAGE}.marks.some((mark) => mark.open)")
+        assert "partner on the target" in page.run(
+            "document.querySelector('.known .note').textContent"
+        )
+        clicked.append((source, click_point(page, "target", index)))
+        page.wait_for(f"document.querySelectorAll('.pairs li').length === {len(clicked)}")
+    assert rows_of(page) == [f"{n}{i} → {j}" for n, (i, j) in enumerate(clicked, 1)]
+    assert page.run(f"{STAGE}.pinned") is None  # clicks were meant for the pairs
+    page.screenshot(screenshots / "app_pairs.png")
+    # A third one, half of which is dropped by Escape and then all of it removed again.
+    click_point(page, "source", int(points[:, 1].argmin()))
+    page.key("Escape")
+    assert page.run(f"{STAGE}.marks.filter((mark) => mark.open).length") == 0
+    extra = click_point(page, "source", int(points[:, 1].argmin()))
+    click_point(page, "target", int(points[:, 1].argmin()))
+    page.wait_for("document.querySelectorAll('.pairs li').length === 3")
+    assert str(extra) in rows_of(page)[2]
+    page.click_on(".pairs li:nth-child(3) .remove")
+    page.wait_for("document.querySelectorAll('.pairs li').length === 2")
+    page.key("Escape")
+    assert page.run("document.querySelector('.choose').ariaPressed") == "false"
+    page.click_on(".again")
+    page.wait_for("!window.ltenet.app.viewer")
+    page.screenshot(screenshots / "app_again.png")
+    page.wait_for("!!window.ltenet.app.viewer", seconds=240)
+    second = page.run("window.ltenet.app.jobs.at(-1).id")
+    assert second != first
+    assert rows_of(page) == [f"{n}{i} → {j}" for n, (i, j) in enumerate(clicked, 1)]
+    page.screenshot(screenshots / "app_steered.png")
+    lines = app.ask(f"api/jobs/{second}/map.txt")[1].split()
+    for source, target in clicked:
+        assert int(lines[source]) == target
+    assert app.json(f"api/jobs/{second}")["pairs"] == [list(pair) for pair in clicked]
+    assert page.errors == []
+    page.close()
+
+
+def test_wrong_pairs_are_refused(app: Served, small: tuple[Path, Path]) -> None:
+    files = [app.upload(f"shape{n}.ply", path.read_bytes()) for n, path in enumerate(small)]
+    order = {"source": files[0], "target": files[1], "model": "human", "effort": "quick"}
+    body = json.dumps({**order, "pairs": [[0, 10**9]]}).encode()
+    status, answer = app.ask("api/jobs", method="POST", body=body)
+    assert status == 400
+    assert "expected those of source and target" in json.loads(answer)["error"]
+    body = json.dumps({**order, "pairs": [[0, 1]]}).encode()
+    status, answer = app.ask("api/jobs", method="POST", body=body)  # the files are still there
+    assert status == 200
+    app.ask(f"api/jobs/{json.loads(answer)['id']}", method="DELETE")
 
 
 @pytest.mark.slow

@@ -117,7 +117,7 @@ def test_pointing_at_the_target_leads_back(page: Page) -> None:
 def test_every_colour_mode_draws_something_else(page: Page, screenshots: Path) -> None:
     modes = page.run("[...document.querySelectorAll('.mode')].map(e => e.dataset.mode)")
     assert modes == [
-        "map", "pattern", "confidence", "error", "distance", "labels", "colors", "plain",
+        "map", "pattern", "confidence", "error", "distance", "overlap", "labels", "colors", "plain",
     ]  # fmt: skip
     pictures = {}
     for number, mode in enumerate(modes):
@@ -133,6 +133,28 @@ def test_every_colour_mode_draws_something_else(page: Page, screenshots: Path) -
         )
         page.screenshot(screenshots / f"mode_{mode}.png")
     assert len(set(pictures.values())) == len(modes)
+
+
+def test_the_overlap_is_told_for_both_shapes(
+    page: Page, people: tuple[Shape, Shape], rough_map: Correspondence
+) -> None:
+    """Shares against an oracle: partners in the map, and target points near one."""
+    target = people[1]
+    near = KDTree(rough_map.positions(target)[rough_map.matched]).query(target.points)[0]
+    shares = [rough_map.matched.mean(), (near < 0.03 * target.diameter).mean()]
+    page.click_on(".mode[data-mode=overlap]")
+    texts = page.run(
+        "[...document.querySelectorAll('.overlap-row span')].map((e) => e.textContent)"
+    )
+    assert texts == [
+        f"{100 * share:.1f} % in common, {100 - 100 * share:.1f} % without partner"
+        for share in shares
+    ]
+    assert page.run("document.querySelectorAll('.hatched').length") == 0
+    chips = page.run("[...document.querySelectorAll('.chip')].map((e) => e.textContent)")
+    assert chips == ["in common", "no partner"]
+    page.click_on(".mode[data-mode=map]")
+    assert page.run("document.querySelectorAll('.hatched').length") == 1
 
 
 def test_the_colours_are_those_of_python(page: Page) -> None:

@@ -2,6 +2,7 @@
 
 import { download, el, icon, number } from "./dom.js";
 import { cycleTheme, onTheme, themeIcon } from "./theme.js";
+import { Pairs } from "./pairs.js";
 import { openScene } from "./unpack.js";
 import { Viewer } from "./viewer.js";
 
@@ -39,6 +40,7 @@ class App {
     this.root = root;
     this.token = token;
     this.files = { source: null, target: null };
+    this.orders = new Map(); // by job: its files and options, for matching again
     this.watched = null;
     onTheme(() => this.themeButton?.replaceChildren(icon(themeIcon())));
   }
@@ -155,20 +157,31 @@ class App {
     this.go.disabled = true;
     this.message.textContent = "";
     try {
-      const ids = {};
-      for (const side of ["source", "target"]) {
-        const file = this.files[side];
-        const answer = await this.ask(`files?name=${encodeURIComponent(file.name)}`, { method: "PUT", body: file });
-        ids[side] = (await this.read(answer)).id;
-      }
-      const job = await this.read(await this.ask("jobs", { method: "POST", body: JSON.stringify({ ...ids, model: this.model.value, effort: this.effort.value }) }));
-      this.watched = job.id;
-      this.jobs = [...(this.jobs ?? []), job];
+      await this.order({ files: { ...this.files }, model: this.model.value, effort: this.effort.value, pairs: [] });
       this.renderJobs();
     } catch (error) {
       this.message.textContent = error.message;
     }
     this.refresh();
+  }
+
+  /** Send two files and what to do with them; the server keeps none of them, so the page does. */
+  async order({ files, model, effort, pairs }) {
+    const ids = {};
+    for (const side of ["source", "target"]) {
+      const answer = await this.ask(`files?name=${encodeURIComponent(files[side].name)}`, { method: "PUT", body: files[side] });
+      ids[side] = (await this.read(answer)).id;
+    }
+    const body = JSON.stringify({ ...ids, model, effort, pairs });
+    const job = await this.read(await this.ask("jobs", { method: "POST", body }));
+    this.orders.set(job.id, { files, model, effort });
+    this.watched = job.id;
+    this.jobs = [...(this.jobs ?? []), job];
+  }
+
+  async again(job, pairs) {
+    await this.order({ ...this.orders.get(job.id), pairs });
+    this.home();
   }
 
   async read(answer) {
@@ -228,8 +241,10 @@ class App {
     const section = el("section.downloads", {}, el("h2", { text: "Download" }),
       ...job.downloads.map(({ name, title }) =>
         el("button.download", { type: "button", "data-name": name, onclick: () => this.save(job, name) }, icon("down"), el("span", { text: title }))));
+    const known = this.orders.has(job.id);
+    const pairs = new Pairs({ most: this.about.pairs, given: job.pairs, again: known ? (list) => this.again(job, list) : null });
     this.files = { source: null, target: null };
-    this.viewer = new Viewer(this.root, description, arrays, { head: [back], section });
+    this.viewer = new Viewer(this.root, description, arrays, { head: [back], section, pairs });
     document.title = description.title;
     window.ltenet.viewer = this.viewer;
   }

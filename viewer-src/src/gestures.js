@@ -42,6 +42,7 @@ export function attachGestures(stage) {
     },
     tap: (at) => {
       const point = stage.pick(at);
+      if (stage.onTap?.(point)) return;
       if (point) stage.select(point.side, point.index);
       else stage.clear();
     },

@@ -72,6 +72,7 @@ function modesOf(description, source, target) {
     modes.push({ id: "error", name: "Error", scalar: true, note: "Distance from the partner to the true one, as a share of the target's diameter." });
   }
   modes.push({ id: "distance", name: "Distance", scalar: true, note: "Distance from each point to its partner once the shapes are aligned." });
+  modes.push({ id: "overlap", name: "Overlap", note: "What the map holds both shapes to have in common. On the target: what lies near a partner." });
   if (source.labels || target.labels) {
     modes.push({ id: "labels", name: "Labels", note: "Labels of one shape, carried to the other by the map." });
   }

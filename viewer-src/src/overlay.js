@@ -12,6 +12,7 @@ export function drawOverlay(stage) {
   if (settings.show === "both" && settings.lines) drawSample(stage, pen);
   if (stage.pinned) drawPair(stage, pen, stage.pinned, true);
   if (stage.hovered) drawPair(stage, pen, stage.hovered, false);
+  for (const mark of stage.marks) drawMark(stage, pen, mark);
 }
 
 /** Both ends of a pair on the screen. */
@@ -71,7 +72,8 @@ function drawSample(stage, pen) {
 
 function drawPair(stage, pen, selected, pinned) {
   const ends = endsOf(stage, selected);
-  const shown = stage.shown.map((view) => ends[view.side]).filter(Boolean);
+  // Who chooses a partner shall not be led by the map.
+  const shown = stage.shown.map((view) => ends[view.side]).filter((end) => end && (!stage.choosing || end.side === selected.side));
   if (shown.length === 2) {
     curve(pen, ends.source, ends.target);
     pen.strokeStyle = stage.halo;
@@ -95,8 +97,34 @@ function drawPair(stage, pen, selected, pinned) {
     pen.strokeStyle = stage.accent;
     pen.stroke();
     pen.setLineDash([]);
-    label(stage, pen, end, ends.source && stage.model.source.scalars.confidence?.[ends.source.point]);
+    const known = ends.source && !stage.choosing;
+    label(stage, pen, end, known ? stage.model.source.scalars.confidence?.[ends.source.point] : undefined);
   }
+}
+
+/** A numbered point; one that waits for its partner is hollow. */
+function drawMark(stage, pen, { side, index, text, open }) {
+  const view = stage.views[side];
+  if (!stage.shown.includes(view)) return;
+  const position = view.positionOf(index, view.uniforms.morph.value);
+  const at = view.project(position);
+  if (!at.inside) return;
+  const size = stage.zoom;
+  pen.globalAlpha = view.faces(index, position) ? 1 : 0.45; // on the far side
+  pen.beginPath();
+  pen.arc(at.x, at.y, 10 * size, 0, 2 * Math.PI);
+  pen.fillStyle = open ? stage.halo : stage.accent;
+  pen.fill();
+  pen.lineWidth = 2.25 * size;
+  pen.strokeStyle = open ? stage.accent : stage.halo;
+  pen.stroke();
+  pen.fillStyle = open ? stage.accent : stage.halo;
+  pen.font = `700 ${11.5 * size}px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif`;
+  pen.textAlign = "center";
+  pen.textBaseline = "middle";
+  pen.fillText(text, at.x, at.y + 0.5 * size);
+  pen.textAlign = "start";
+  pen.globalAlpha = 1;
 }
 
 /** The number of a point; beside the target's, how sure the match is. */

@@ -165,7 +165,8 @@ export class Panel {
       if (names.length > 40) chips.push(el("span.chip", { text: `and ${names.length - 40} more` }));
       legend.push(el("div.chips", {}, ...chips));
     }
-    if (this.lost && mode.id !== "plain") legend.push(el("p.hatched", {}, el("i"), "no partner"));
+    if (mode.id === "overlap") legend.push(overlapLegend(model));
+    else if (this.lost && mode.id !== "plain") legend.push(el("p.hatched", {}, el("i"), "no partner"));
     return legend;
   }
 
@@ -211,6 +212,21 @@ export class Panel {
   playing(on) {
     this.play.replaceChildren(icon(on ? "pause" : "play"));
   }
+}
+
+/** How much of either shape has a partner, and how much has none. */
+function overlapLegend({ source, target }) {
+  const rows = [source, target].map(({ side, matched, count }) => {
+    const share = count ? matched.reduce((sum, one) => sum + one, 0) / count : 0;
+    const bar = el("i.bar.overlap", { "aria-hidden": "true" }, el("i"));
+    bar.firstChild.style.width = `${100 * share}%`;
+    return el("div.overlap-row", { "data-side": side },
+      el("small", { text: side }), bar,
+      el("span", {}, el("b", { text: percent(share) }), ` in common, ${percent(1 - share)} without partner`));
+  });
+  return el("div.overlap-legend", {},
+    el("div.chips", {}, el("span.chip", {}, el("i.common"), "in common"), el("span.chip", {}, el("i.missing"), "no partner")),
+    ...rows);
 }
 
 function swatch(mode) {

@@ -35,7 +35,7 @@ const FRAGMENT = /* glsl */ `
 precision highp float;
 uniform int mode;
 uniform float morph, density, depth;
-uniform vec3 middle, reach, plain, missing, paper;
+uniform vec3 middle, reach, plain, missing, joint, paper;
 uniform sampler2D scale;
 uniform highp sampler2DArray pictures;
 in vec3 vPlace, vTint, vEye, vNormal;
@@ -77,6 +77,7 @@ vec3 albedo() {
   if (mode == 1) return mix(placeColor(vPlace) * 0.42, placeColor(vPlace) * 1.12 + 0.05, weave(vPlace));
   if (mode == 2) return toLinear(texture(scale, vec2(clamp(vScalar, 0.002, 0.998), 0.5)).rgb);
   if (mode == 3) return toLinear(vTint);
+  if (mode == 6) return toLinear(joint);
   if (mode == 5) {
     // Layer 0: no place in a picture, or one whose neighbours lie beyond a seam.
     vec3 seen = texture(pictures, vec3(vUv, max(vLayer - 1.0, 0.0))).rgb;
@@ -107,10 +108,11 @@ void main() {
 #else
   // While the source turns into the target, what has no partner dissolves.
   if (grain(gl_FragCoord.xy) < 1.6 * morph * (1.0 - vMatched)) discard;
-  bool lost = mode != 4 && (vMatched < 0.999 || (mode == 2 && vScalar < -0.5));
+  // The overlap has a border halfway; elsewhere a triangle with any point lost is lost.
+  bool lost = mode != 4 && (vMatched < (mode == 6 ? 0.5 : 0.999) || (mode == 2 && vScalar < -0.5));
   vec3 base = lost ? toLinear(missing) : albedo();
 #ifdef MESH
-  if (lost) {
+  if (lost && mode != 6) {
     float stripe = abs(fract((gl_FragCoord.x + gl_FragCoord.y) / (9.0 * density)) - 0.5);
     base *= mix(0.62, 1.05, smoothstep(0.2, 0.2 + 0.12 / density, stripe));
   }
@@ -131,7 +133,7 @@ void main() {
 #ifdef MESH
   color = vec4(toDisplay(base * (light + fill) + shine + rim), 1.0);
 #else
-  if (lost && radius < 0.36) discard;
+  if (lost && mode != 6 && radius < 0.36) discard;
   vec3 shown = toDisplay(base * (light + fill + 0.06));
   // A cloud lets one see through it: what is far fades a little, so that front stays front.
   float far = clamp((-vEye.z - depth + 0.8) / 1.6, 0.0, 1.0);
@@ -177,4 +179,4 @@ void main() {
 export const SHADERS = { VERTEX, FRAGMENT, GROUND_VERTEX, GROUND_FRAGMENT };
 
 /** Numbers of the modes in the shader. */
-export const MODES = { map: 0, pattern: 1, confidence: 2, error: 2, distance: 2, labels: 3, colors: 3, plain: 4, texture: 5 };
+export const MODES = { map: 0, pattern: 1, confidence: 2, error: 2, distance: 2, labels: 3, colors: 3, plain: 4, texture: 5, overlap: 6 };

@@ -26,6 +26,9 @@ export class Stage {
     };
     this.hovered = null;
     this.pinned = null;
+    this.marks = []; // numbered points: { side, index, text, open }
+    this.choosing = false; // whether clicks choose such points
+    this.onTap = null; // asked about a click before it selects; true if it has taken it
     this.canvas = el("canvas.gl", { "aria-hidden": "true" });
     this.overlay = el("canvas.overlay", { "aria-hidden": "true" });
     root.append(this.canvas, this.overlay);
@@ -97,6 +100,7 @@ export class Stage {
     for (const view of this.both) {
       view.uniforms.plain.value.setRGB(...color("--plain"));
       view.uniforms.missing.value.setRGB(...color("--missing"));
+      view.uniforms.joint.value.setRGB(...color("--common"));
       view.uniforms.paper.value.setRGB(...color("--paper"));
       view.shadow.uniforms.strength.value = Number(style.getPropertyValue("--shadow"));
       view.setWire(this.settings.wire, this.wireColor);

@@ -59,6 +59,7 @@ export class View {
       reach: { value: new Vector3(...this.model.colorFrame.reach) },
       plain: { value: new Color() },
       missing: { value: new Color() },
+      joint: { value: new Color() },
       paper: { value: new Color() },
       scale: { value: null },
       pictures: { value: this.model.pictures },

@@ -21,7 +21,7 @@ export class Viewer {
    * @param {HTMLElement} root
    * @param {object} description what scene.py described
    * @param {Object<string, ArrayLike<number>>} arrays the unpacked arrays
-   * @param {object} [extras] `head`: buttons for the head; `section`: a section for the panel
+   * @param {object} [extras] `head`: buttons for the head; `section`: a section for the panel; `pairs`: known pairs
    */
   constructor(root, description, arrays, extras = {}) {
     this.root = root;
@@ -35,6 +35,12 @@ export class Viewer {
     stageBox.append(this.labels.source, this.labels.target, el("div.seam"));
     this.panel = new Panel(this);
     if (extras.section) this.panel.element.querySelector(".colours").after(extras.section);
+    this.pairs = extras.pairs ?? null;
+    if (this.pairs) {
+      // Above what changes its height while the pointer moves.
+      this.panel.element.querySelector(".colours").after(this.pairs.element);
+      this.pairs.attach(this.stage);
+    }
     this.frame.append(this.panel.element);
     this.help = this._help();
     this.frame.append(this.help);
@@ -192,7 +198,7 @@ export class Viewer {
       v: () => this.set({ show: shows[(shows.indexOf(settings.show) + 1) % 3] }),
       s: () => this.save(), t: () => cycleTheme(), p: () => this.togglePanel(), f: () => this.fullscreen(),
       "?": () => this.toggleHelp(),
-      Escape: () => (this.help.hidden ? stage.clear() : this.toggleHelp(false)),
+      Escape: () => (this.help.hidden ? this.pairs?.escape() || stage.clear() : this.toggleHelp(false)),
     };
     const mode = this.model.modes[Number(event.key) - 1];
     const action = mode ? () => this.set({ mode: mode.id }) : actions[event.key.length === 1 ? event.key.toLowerCase() : event.key];

@@ -44,6 +44,7 @@ class Match(Command):
       ltenet match cat.off horse.off -o map.npz --model animal --report map.html
       ltenet match left.ply right.ply -o map.txt --png map.png --points 1024
       ltenet match left.ply right.ply -o map.npz --pairs known.csv
+      ltenet match table.ply desk.ply -o map.npz --other turned.npz
       ltenet match left.ply right.ply -o map.npz --method tps-rpm
     """
 
@@ -54,6 +55,9 @@ class Match(Command):
     output: OutputPath = None
     """File for the map: .npz keeps everything, .csv partners and scores, .txt, .map and .vts
     partners alone."""
+    other: OptionalPath = None
+    """File for the other map, where sides or ends of the shapes cannot be told apart and another
+    map is about as plausible; not written otherwise."""
     report: OptionalPath = None
     """HTML file to look at the map."""
     png: OptionalPath = None
@@ -91,30 +95,32 @@ class Match(Command):
             progress("read", 0.5)
             target = load(self.target)
             progress("load", 0.0)
-            correspondence, seconds = self._matched(source, target, progress)
+            (correspondence, other), seconds = self._matched(source, target, progress)
             self._write(source, target, correspondence, progress)
-        return self._result(correspondence, seconds)
+            if other is not None and self.other is not None:
+                other.save(self.other, index_base=self.index_base, force=self.force)
+        if other is None and self.other is not None:
+            say(f"no other map is about as plausible: {self.other} is not written")
+        return self._result(correspondence, other, seconds)
 
     def _matched(
         self, source: Shape, target: Shape, progress: Callable[[str, float], None]
-    ) -> tuple[Correspondence, dict[str, float]]:
-        """Match by the method that was asked for; also returns the seconds of its stages."""
+    ) -> tuple[tuple[Correspondence, Correspondence | None], dict[str, float]]:
+        """Match by the method that was asked for: the map, the other one, seconds of stages."""
         if self.method == "ltenet":
             from ltenet.matching.known_pairs import read_known_pairs
             from ltenet.matching.matcher import Matcher
 
             pairs = read_known_pairs(self.pairs, source, target) if self.pairs else None
             matcher = Matcher(self.matching, progress=progress)
-            return matcher.match(source, target, pairs=pairs), matcher.seconds
-        if self.pairs:
-            raise UsageError(
-                f"got --pairs with --method {self.method}, expected ltenet: other methods cannot "
-                "be steered; try without one of the two"
-            )
+            if self.other is None:
+                return (matcher.match(source, target, pairs=pairs), None), matcher.seconds
+            return matcher.match_both(source, target, pairs=pairs), matcher.seconds
         from ltenet.evaluation.peers.one_pair import match_by
 
         progress("match", 0.0)
-        return match_by(self.method, source, target, self._peer_options())
+        found, seconds = match_by(self.method, source, target, self._peer_options())
+        return (found, None), seconds
 
     def _peer_options(self) -> dict[str, Any]:
         """Return the options of another method; those of our own pipeline do not reach it."""
@@ -169,14 +175,22 @@ class Match(Command):
 
         if self.method != "ltenet":
             self._peer_options()
+            for given, name in ((self.pairs, "pairs"), (self.other, "other")):
+                if given:
+                    raise UsageError(
+                        f"got --{name} with --method {self.method}, expected ltenet: other methods "
+                        "cannot be steered and make one map; try without one of the two"
+                    )
         elif self.option:
             raise UsageError(
                 f"got --option {self.option[0]} without --method, expected it for other methods; "
                 "try `ltenet match --help` for our own options"
             )
-        if self.output is not None:
-            check_output(self.output, force=self.force, suffixes=SUFFIXES)
-            if self.index_base == 1 and self.output.suffix.lower() == ".npz":
+        for path in (self.output, self.other):
+            if path is None:
+                continue
+            check_output(path, force=self.force, suffixes=SUFFIXES)
+            if self.index_base == 1 and path.suffix.lower() == ".npz":
                 raise UsageError(
                     "got --index-base 1 for .npz, expected a text format, as .npz counts from 0; "
                     "try -o map.txt"
@@ -193,13 +207,23 @@ class Match(Command):
         if self.threads is not None and self.threads < 1:
             raise UsageError(f"got --threads {self.threads}, expected at least 1; try 1")
 
-    def _result(self, correspondence: Correspondence, seconds: dict[str, float]) -> Result:
+    def _result(
+        self,
+        correspondence: Correspondence,
+        other: Correspondence | None,
+        seconds: dict[str, float],
+    ) -> Result:
         from ltenet.matching.summary import summarize
 
         summary, details = summarize(correspondence), correspondence.details
         written = {
             name: str(path)
-            for name, path in (("map", self.output), ("report", self.report), ("png", self.png))
+            for name, path in (
+                ("map", self.output),
+                ("other", None if other is None else self.other),
+                ("report", self.report),
+                ("png", self.png),
+            )
             if path is not None
         }
         figures = {
@@ -208,6 +232,7 @@ class Match(Command):
             "target": str(self.target),
             "points": [len(correspondence), correspondence.target_size],
             "method": self.method,
+            "other_probability": details.get("other_probability"),
             "energy": details.get("energy"),
             "orientation_reversed": details.get("orientation_reversed"),
             "outliers": details.get("outliers"),

@@ -22,6 +22,9 @@ from ltenet.cli.progress import stages
 from ltenet.errors import InputError, UsageError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from ltenet.correspondence import Correspondence
     from ltenet.io.textures import TexturedMesh
     from ltenet.shape import Shape
@@ -63,7 +66,11 @@ class Transfer(Command):
     """File with scalars or labels (.npy, .csv, .txt; a row per point), or with landmarks."""
     fill: float = 0.05
     """Points that the map does not reach take over from near ones, up to this share of the
-    diameter; scalars that are still missing come from neighbours. 0 leaves gaps."""
+    diameter; colours and labels that are still missing are the receiver's own, if it has any, and
+    scalars come from neighbours. 0 leaves gaps."""
+    filled: OptionalPath = None
+    """File that tells which points are filled, 1 or 0 for each: .npy, .csv or .txt. A shape as
+    .ply or .npz is marked anyway."""
     mesh_system: Annotated[
         Literal["LPS", "RAS"] | None, tyro.conf.arg(metavar="{LPS,RAS}", help_behavior_hint="")
     ] = None
@@ -112,6 +119,12 @@ class Transfer(Command):
         from ltenet.files import check_output
 
         check_output(self.output, force=self.force, suffixes=_suffixes(self.what))
+        if self.filled is not None:
+            if self.what in ("landmarks", "texture"):
+                raise UsageError(
+                    f"got --filled with --what {self.what}, expected what can be filled; try colors"
+                )
+            check_output(self.filled, force=self.force, suffixes=(".npy", ".csv", ".txt"))
         if self.values is None and self.what in ("scalars", "landmarks"):
             raise UsageError(
                 f"got --what {self.what} without --values, expected a file with them; "
@@ -146,21 +159,23 @@ class Transfer(Command):
         return {"direction": "push" if self._forward else "pull", "fill": self.fill}
 
     def _colors(self, corr: Correspondence, giver: Shape, receiver: Shape) -> dict[str, Any]:
-        from ltenet.transferring.transfer import transfer
+        from ltenet.transferring.transfer import transfer_marked
 
-        return self._saved(transfer(corr, giver, onto=receiver, what="colors", **self._way))
+        colored = transfer_marked(corr, giver, onto=receiver, what="colors", **self._way)
+        return self._saved(*colored)
 
     def _labels(self, corr: Correspondence, giver: Shape, receiver: Shape) -> dict[str, Any]:
         from ltenet.io.values import write_values
-        from ltenet.transferring.transfer import transfer
+        from ltenet.transferring.transfer import transfer_marked
 
         given: Any = giver if self.values is None else self._rows(giver)
-        labelled = transfer(corr, given, onto=receiver, what="labels", **self._way)
+        carried = transfer_marked(corr, given, onto=receiver, what="labels", **self._way)
         if self.output.suffix.lower() in (".ply", ".npz"):
-            return self._saved(labelled)
-        assert labelled.labels is not None
-        write_values(labelled.labels, labelled, self.output, force=self.force)
-        return {"points": len(labelled), "files": [str(self.output)]}
+            return self._saved(*carried)
+        labelled: Any = carried.result
+        write_values(labelled.labels, receiver, self.output, force=self.force)
+        marked = self._marked(carried.filled, held=False)
+        return {"points": len(receiver), **marked, "files": [str(self.output)]}
 
     def _scalars(self, corr: Correspondence, giver: Shape, receiver: Shape) -> dict[str, Any]:
         from ltenet.io.values import write_values
@@ -172,7 +187,7 @@ class Transfer(Command):
             from ltenet.transferring.filling import fill_from_neighbors
 
             values, taken = fill_from_neighbors(values, receiver)
-            figures["filled_from_neighbors"] = int(taken.sum())
+            figures["filled_from_neighbors"] = self._marked(taken, held=True)["filled"]
         write_values(values, receiver, self.output, force=self.force)
         return {**figures, "files": [str(self.output)]}
 
@@ -239,10 +254,9 @@ class Transfer(Command):
 
     def _deformation(self, corr: Correspondence, giver: Shape, receiver: Shape) -> dict[str, Any]:
         from ltenet.io.textures import read_textured
-        from ltenet.shape import Shape
         from ltenet.transferring.folds import folded_faces
         from ltenet.transferring.surface import Surface
-        from ltenet.transferring.transfer import transfer
+        from ltenet.transferring.transfer import transfer_marked
 
         textured = None
         if self.output.suffix.lower() in (".obj", ".glb"):
@@ -253,7 +267,7 @@ class Transfer(Command):
                 ".glb; try .ply or .obj"
             )
         with stages("carry") as progress:
-            bent = transfer(
+            carried = transfer_marked(
                 corr,
                 textured or giver,
                 onto=receiver,
@@ -261,24 +275,41 @@ class Transfer(Command):
                 progress=progress,
                 **self._way,
             )
-        shape = bent if isinstance(bent, Shape) else bent.shape
+        bent: Any = carried.result
+        shape: Shape = bent if textured is None else bent.shape
         away = Surface(receiver).nearest(shape.points).distances / receiver.diameter  # (N,)
-        figures: dict[str, Any] = {"mean_distance": round(float(away.mean()), 6)}
+        shown = away if carried.filled is None or carried.filled.all() else away[~carried.filled]
+        figures: dict[str, Any] = {"mean_distance": round(float(shown.mean()), 6)}
         if shape.faces is not None:
             folded = folded_faces(giver.points, shape.points, shape.faces)
             figures["folded_faces"] = round(float(folded.mean()), 6)
-        return figures | self._saved(bent)
+        return figures | self._saved(bent, carried.filled)
 
-    def _saved(self, result: Shape | TexturedMesh) -> dict[str, Any]:
-        from ltenet.io import save
+    def _saved(self, result: Any, filled: NDArray[np.bool_] | None = None) -> dict[str, Any]:
+        """Write a shape or a textured mesh, with marks where points are filled."""
         from ltenet.io.textures import write_textured
         from ltenet.shape import Shape
+        from ltenet.transferring.marking import save_marked
 
         if isinstance(result, Shape):
-            save(result, self.output, force=self.force)
-            return {"points": len(result), "files": [str(self.output)]}
-        files = write_textured(result, self.output, force=self.force)
-        return {"points": len(result.shape), "files": [str(file) for file in files]}
+            held = save_marked(result, filled, self.output, force=self.force)
+            points, files = len(result), [str(self.output)]
+        else:
+            held, points = False, len(result.shape)
+            files = [str(file) for file in write_textured(result, self.output, force=self.force)]
+        return {"points": points, **self._marked(filled, held=held), "files": files}
+
+    def _marked(self, filled: NDArray[np.bool_] | None, *, held: bool) -> dict[str, Any]:
+        """Write and count the marks; `held` says whether the output has them as well."""
+        if filled is None:
+            return {}
+        if self.filled is not None:
+            from ltenet.transferring.marking import write_marks
+
+            write_marks(filled, self.filled, force=self.force)
+        elif filled.any() and not held:
+            say(f"{self.output}: cannot mark which points are filled; try --filled filled.npy")
+        return {"filled": int(filled.sum())}
 
 
 class Paths(NamedTuple):
@@ -306,6 +337,8 @@ def _suffixes(what: str) -> tuple[str, ...]:
 
 def _readable(name: str, value: Any) -> Any:
     """Turn lists into words and shares into per cent."""
+    if name == "filled":
+        return f"{value:,} of the points, of which the map tells nothing" if value else "none"
     if name == "filled_from_neighbors":
         return f"{value:,} of the points{'; --fill 0 leaves them empty' if value else ''}"
     if isinstance(value, list):

@@ -49,6 +49,9 @@ _POOR, _STARTS = 0.95, 3
 #: below which both would be refined to the same map.
 SAME = 0.1
 
+#: Share of regions turned inside out above which a map reverses orientation.
+REVERSED = 0.5
+
 #: Share of the work that is done after a first look at each way.
 _LOOKED = 0.1
 
@@ -246,8 +249,18 @@ def _refined(look: Look, method: Method, tell: Tell, steering: Steering | None) 
         "ot": Transport(one_to_one=one_to_one),
     }
     refined = refine_pair(pair, chosen.get(method, method), tell=tell)
-    cost = look.cost + (1 - LOOK) * (refined.energy - look.energy)
+    cost = refined_cost(look, refined)
     return Candidate(networks, source, target, pair, refined, cost, look.energy, prior)
+
+
+def refined_cost(look: Look, refined: RefinedMap) -> float:
+    """Cost of a way after refinement.
+
+    A map that turns the shape inside out costs more by what separates ways that are about as good:
+    it is chosen only where no other is.
+    """
+    cost = look.cost + (1 - LOOK) * (refined.energy - look.energy)
+    return cost + CLOSE if refined.mirrored > REVERSED else cost
 
 
 def _agreeing(look: Look, orient: Orient, steering: Steering | None) -> list[Look]:

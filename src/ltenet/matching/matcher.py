@@ -12,23 +12,19 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from functools import partial
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ltenet import __version__
 from ltenet.correspondence import UNMATCHED, Correspondence
 from ltenet.correspondence.algebra import MapArrays
 from ltenet.errors import UsageError
 from ltenet.geometry.arrays import IntArray
-from ltenet.geometry.winding import is_inside_out
 from ltenet.io import load
 from ltenet.matching.candidates import Candidate, ranked_candidates
-from ltenet.matching.cleaning import Cleaned
 from ltenet.matching.confidence import evidence, read_calibration
 from ltenet.matching.config import MatchConfig
 from ltenet.matching.extending import to_every_vertex, with_outliers
@@ -36,8 +32,9 @@ from ltenet.matching.frame_networks import KINDS
 from ltenet.matching.known_pairs import KnownPairs, known_pairs
 from ltenet.matching.networks import ALIGNER, Networks, read_networks
 from ltenet.matching.preparation import Prepared, prepare
+from ltenet.matching.rivals import distinct_maps, rival
 from ltenet.matching.steering import Steering
-from ltenet.matching.summary import DECIDED
+from ltenet.matching.telling import details, warn_of_map, warn_of_shape, warn_of_weights
 from ltenet.matching.verdict import pair_evidence, pair_logit, pair_probability
 from ltenet.method.model import available_weights
 from ltenet.refinement.threads import side_by_side, single_thread
@@ -50,12 +47,26 @@ ShapeLike = Shape | str | os.PathLike[str] | ArrayLike
 
 #: Weights that "auto" chooses among.
 CANDIDATES = ("human", "animal", ALIGNER)
-#: Share of regions turned inside out above which a map reverses orientation.
-REVERSED = 0.5
 #: Probability below which a shape is not of the kind that weights know: it is not embedded yet.
 UNKNOWN = 0.05
 
 log = logging.getLogger(__name__)
+
+
+class Both(NamedTuple):
+    """The map of a pair, and the one that may be right instead.
+
+    Attributes
+    ----------
+    chosen
+        The more probable one.
+    other
+        Another map that is about as plausible, as for shapes whose sides cannot be told apart; None
+        if there is none.
+    """
+
+    chosen: Correspondence
+    other: Correspondence | None
 
 
 class Matcher:
@@ -80,7 +91,7 @@ class Matcher:
         if ALIGNER not in names and oriented and ALIGNER in available_weights():
             self.networks += (read_networks(ALIGNER)._replace(aligns_only=True),)
         for networks in self.networks:
-            _tell_what_is_missing(networks, self.config)
+            warn_of_weights(networks, self.config)
         self.seconds: dict[str, float] = {}
 
     def prepare(self, shape: Shape, *, mirror: bool = False) -> PreparedShape:
@@ -94,21 +105,66 @@ class Matcher:
         self, source: Shape, target: Shape, *, pairs: ArrayLike | KnownPairs | None = None
     ) -> Correspondence:
         """Match two shapes; `pairs` are partners that are known, see `known_pairs`."""
-        self.seconds = {}
-        known = None if pairs is None else known_pairs(pairs, source, target)
-        include = known or (None, None)
-        sources, targets = self._prepared(
-            (source, self.config.mirror, include[0]), (target, False, include[1])
-        )
-        return self.match_prepared(sources, targets, known)
+        return self.match_prepared(*self._inputs(source, target, pairs))
 
     def match_prepared(
         self, sources: PreparedShape, targets: PreparedShape, known: KnownPairs | None = None
     ) -> Correspondence:
         """Match two shapes that went through `prepare`."""
+        return self._matched(sources, targets, known, both=False).chosen
+
+    def match_both(
+        self, source: Shape, target: Shape, *, pairs: ArrayLike | KnownPairs | None = None
+    ) -> Both:
+        """Match two shapes, and keep the other map where sides cannot be told apart."""
+        sources, targets, known = self._inputs(source, target, pairs)
+        return self._matched(sources, targets, known, both=True)
+
+    def choose(
+        self, sources: PreparedShape, targets: PreparedShape, steering: Steering | None = None
+    ) -> Candidate:
+        """Find the best way to match two shapes that went through `prepare`."""
+        return self.ranked(sources, targets, steering)[0]
+
+    def ranked(
+        self, sources: PreparedShape, targets: PreparedShape, steering: Steering | None = None
+    ) -> list[Candidate]:
+        """Find the maps that may be right, each once, the most probable way first."""
+        config = self.config
+        found = ranked_candidates(
+            self.networks,
+            sources,
+            targets,
+            orient=config.orient,
+            refine=config.refine,
+            tell=lambda share: self._progress("refine", share),
+            steering=steering,
+            same_scale=config.same_scale,
+        )
+        return distinct_maps(found)
+
+    def _matched(
+        self,
+        sources: PreparedShape,
+        targets: PreparedShape,
+        known: KnownPairs | None,
+        *,
+        both: bool,
+    ) -> Both:
         steering = None if known is None else Steering(known)
         with self._stage("refine"):
-            best = self.choose(sources, targets, steering)
+            found = self.ranked(sources, targets, steering)
+        best, other = found[0], rival(found)
+        warn_of_map(best, other)
+        chosen = self._extended(best, other, steering)
+        if not both or other is None:
+            return Both(chosen, None)
+        return Both(chosen, self._extended(other, best, steering))
+
+    def _extended(
+        self, best: Candidate, other: Candidate | None, steering: Steering | None
+    ) -> Correspondence:
+        """Estimate probabilities, and extend the map of a candidate to every point."""
         with self._stage("confidence"), single_thread():
             columns = evidence(best.pair, best.refined)  # (n, 6)
             calibration = read_calibration(best.networks.folder)
@@ -119,16 +175,6 @@ class Matcher:
         indices = np.where(scores >= self.config.threshold, landing.indices, UNMATCHED)  # (N,)
         if best.source.sample.complete:
             indices[best.refined.indices.numpy() < 0] = UNMATCHED
-        if best.refined.mirrored > REVERSED:
-            log.warning(
-                "the map reverses orientation: %.0f %% of the regions are turned inside out, so "
-                "left and right, or front and back, may be exchanged",
-                100 * best.refined.mirrored,
-            )
-        if best.probability < DECIDED:
-            log.warning(
-                "front and back may be exchanged: another orientation is nearly as plausible"
-            )
         source, target = best.source.sample.cleaned, best.target.sample.cleaned
         arrays = with_outliers(
             MapArrays(indices, scores, landing.neighbors, landing.weights), source, target
@@ -138,30 +184,26 @@ class Matcher:
         return Correspondence(
             **arrays._asdict(),
             target_size=len(target.given),
-            details=self._details(best)
+            details=details(best, other, self.config)
             | {
                 "pair_probability": round(pair_probability(logit), 3),
-                "known_pairs": len(known.source) if known else 0,
+                "known_pairs": len(steering.known.source) if steering else 0,
             },
             source=source.given,
             target=target.given,
         )
 
-    def choose(
-        self, sources: PreparedShape, targets: PreparedShape, steering: Steering | None = None
-    ) -> Candidate:
-        """Find the best way to match two shapes that went through `prepare`."""
-        config = self.config
-        return ranked_candidates(
-            self.networks,
-            sources,
-            targets,
-            orient=config.orient,
-            refine=config.refine,
-            tell=lambda share: self._progress("refine", share),
-            steering=steering,
-            same_scale=config.same_scale,
-        )[0]
+    def _inputs(
+        self, source: Shape, target: Shape, pairs: ArrayLike | KnownPairs | None
+    ) -> tuple[PreparedShape, PreparedShape, KnownPairs | None]:
+        """Prepare two shapes so that the known points are among the embedded ones."""
+        self.seconds = {}
+        known = None if pairs is None else known_pairs(pairs, source, target)
+        include = known or (None, None)
+        sources, targets = self._prepared(
+            (source, self.config.mirror, include[0]), (target, False, include[1])
+        )
+        return sources, targets, known
 
     def _prepared(self, *shapes: tuple[Shape, bool, IntArray | None]) -> list[PreparedShape]:
         """Prepare shapes, each reflected first or not, with points to include."""
@@ -169,7 +211,7 @@ class Matcher:
             steps = _Steps(self._progress, "embed", 3 * len(shapes))
             found = side_by_side(*(partial(self._prepare_one, *shape, steps) for shape in shapes))
         for (_, mirror, _), prepared in zip(shapes, found, strict=True):
-            _tell_what_is_odd(prepared[0][0].sample.cleaned, mirror=mirror)
+            warn_of_shape(prepared[0][0].sample.cleaned, mirror=mirror)
         return found
 
     def _prepare_one(
@@ -192,31 +234,6 @@ class Matcher:
                 _ = orientations[0].first_part  # here, so that the time counts as embedding
         steps.one_more()
         return found
-
-    def _details(self, best: Candidate) -> dict[str, Any]:
-        """How the map was made, as plain values."""
-        frames = {
-            f"{side}_certainty": round(prepared.frame.certainty, 3)
-            for side, prepared in (("source", best.source), ("target", best.target))
-            if prepared.frame is not None
-        }
-        sides = [best.source.sample.cleaned, best.target.sample.cleaned]
-        return {
-            "version": __version__,
-            **asdict(self.config),
-            "model": best.networks.name,
-            "calibrated": read_calibration(best.networks.folder).fitted,
-            "embedded": [len(best.source.sample.rows), len(best.target.sample.rows)],
-            "outliers": [side.outliers for side in sides],
-            "inside_out": [is_inside_out(side.given.points, side.given.faces) for side in sides],
-            **frames,
-            "upright": best.target.rotation.round(6).tolist(),
-            "direction_probability": round(best.probability, 3),
-            "energy": round(best.refined.energy, 4),
-            "mirrored": round(best.refined.mirrored, 4),
-            "orientation_reversed": best.refined.mirrored > REVERSED,
-            "refinement_accepted": best.refined.accepted,
-        }
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:
@@ -286,39 +303,6 @@ def as_shape(shape: ShapeLike, name: str) -> Shape:
     if isinstance(shape, (str, os.PathLike)):
         return load(shape)
     return Shape(np.asarray(shape), name=name)
-
-
-def _tell_what_is_missing(networks: Networks, config: MatchConfig) -> None:
-    """Warn about weights without the files that matching relies on."""
-    if networks.aligns_only:
-        return
-    if networks.orienter is None and not networks.frameless and config.orient != "none":
-        log.warning(
-            "%s: these weights have no orientation network: both shapes must stand upright (y up) "
-            "and face the same way",
-            networks.name,
-        )
-    if not read_calibration(networks.folder).fitted and config.threshold > 0:
-        log.warning(
-            "%s: these weights are not calibrated: probabilities are a guess", networks.name
-        )
-
-
-def _tell_what_is_odd(cleaned: Cleaned, *, mirror: bool) -> None:
-    """Warn about outliers and about meshes turned inside out, unless the mirror explains that."""
-    shape = cleaned.given
-    if cleaned.outliers:
-        log.warning(
-            "%s: %d of %d points are outliers and stay unmatched",
-            shape.name,
-            cleaned.outliers,
-            len(shape),
-        )
-    if not mirror and is_inside_out(shape.points, shape.faces):
-        log.warning(
-            "%s: the faces look inwards: the mesh is turned inside out or mirrored (see --mirror)",
-            shape.name,
-        )
 
 
 def may_know(networks: Networks, prepared: Prepared) -> bool:

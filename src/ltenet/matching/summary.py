@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from ltenet.correspondence import Correspondence
 
 Verdict = Literal["reliable", "check", "unrelated", "not rated"]
+Symmetry = Literal["clear", "ambiguous"]
 
 #: Probability from which a map is reliable as a whole, and below which the shapes may have nothing
 #: to do with each other.
@@ -38,6 +39,9 @@ class MapSummary(NamedTuple):
         Share of the source's points that have a partner.
     coverage
         Share of the target's points that are the partner of some source point.
+    symmetry
+        "ambiguous" if another map is about as plausible, as for shapes whose sides or ends cannot
+        be told apart; "clear" if none was found; None where none was looked for.
     doubts
         What speaks against the map, a few words each.
     notes
@@ -50,6 +54,7 @@ class MapSummary(NamedTuple):
     model: str | None
     matched: float
     coverage: float
+    symmetry: Symmetry | None
     doubts: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
@@ -78,9 +83,12 @@ def summarize(correspondence: Correspondence) -> MapSummary:
     # Maps of version 0.1 have the older name.
     if details.get("orientation_reversed", details.get("mirror_suspect")):
         doubts.append("the map reverses orientation")
+    symmetry = details.get("symmetry")
     direction = details.get("direction_probability")
-    if isinstance(direction, int | float) and direction < DECIDED:
-        doubts.append("front and back may be exchanged")
+    if symmetry == "ambiguous":
+        doubts.append("symmetry ambiguous: sides or ends cannot be told apart")
+    elif "symmetry" not in details and isinstance(direction, int | float) and direction < DECIDED:
+        doubts.append("front and back may be exchanged")  # a map of an earlier version
     whole = details.get("pair_probability")
     whole = float(whole) if isinstance(whole, int | float) else None
     verdict = _verdict(probability if whole is None else whole, share)
@@ -103,6 +111,7 @@ def summarize(correspondence: Correspondence) -> MapSummary:
         model=None if model is None else str(model),
         matched=share,
         coverage=correspondence.coverage,
+        symmetry=symmetry if symmetry in get_args(Symmetry) else None,
         doubts=tuple(doubts),
         notes=tuple(_notes(details)),
     )

@@ -32,6 +32,8 @@ DISAGREE = 20.0
 _NEAR = 45.0
 #: Relative rotations of the two shapes that are tried in both frames.
 _TURNS = 2
+#: Opinion above which both shapes are of no class that has a frame.
+_OF_NO_CLASS = math.log(0.25)
 
 
 class Way(NamedTuple):
@@ -83,8 +85,9 @@ def aligned_ways(
 ) -> list[Way]:
     """List the ways that follow from how the shapes lie against each other, by frameless features.
 
-    The best alignment is a way of the frameless weights themselves. Where it disagrees with the
-    frames of both bodies, each is also tried in the frame that the other one has.
+    The best alignment is a way of the frameless weights themselves. Of things without a class the
+    next one is, too: the sides of symmetric ones are told by the map, if at all. Where alignments
+    disagree with the frames of both bodies, each is also tried in the frame that the other one has.
     """
     groups = list(zip(networks, sources, targets, strict=True))
     aligner = next((group for group in groups if group[0].frameless), None)
@@ -95,8 +98,10 @@ def aligned_ways(
     if not aligner[0].aligns_only:
         source, target = aligner[1][0], aligner[2][0]
         seen = next((group[1:] for group in groups if not group[0].frameless), ())
-        prior = sum(_of_kind(aligner[0], frames[0]) for frames in seen)
-        found.append(Way(aligner[0], source.rotated(turns[0]), target, max(prior, LEAST_PRIOR)))
+        prior = max(sum(_of_kind(aligner[0], frames[0]) for frames in seen), LEAST_PRIOR)
+        positions = turns if prior > _OF_NO_CLASS else turns[:1]
+        for turn in positions:
+            found.append(Way(aligner[0], source.rotated(turn), target, prior))
     for one, our_frames, their_frames in groups:
         if one.frameless or steering is not None:
             continue

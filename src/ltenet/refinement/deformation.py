@@ -115,6 +115,7 @@ class DeformationGraph:
         frames: Tensor,
         stiffness: float,
         rounds: int,
+        sized: bool = False,
     ) -> Deformation:
         """Bend the shape towards given positions.
 
@@ -130,9 +131,12 @@ class DeformationGraph:
             Weight of the bending energy, see the module.
         rounds
             Alternations between positions and rotations, at least one.
+        sized
+            The shape has the right size, so s = 1. By default s is that of the best similarity,
+            which is too small where poses differ: what has no data would shrink.
         """
         count = len(self.nodes)
-        whole = align(self.points, places, weights)
+        whole = align(self.points, places, weights, sized=sized)
         weighted = self._basis * (weights * (count / len(self.points)))[:, None]  # (N, 4 r)
         system = self._basis.T @ weighted  # (4 r, 4 r)
         system += stiffness * self._bending
@@ -183,12 +187,14 @@ class DeformationGraph:
         return rows.T @ rows, square
 
 
-def align(points: Tensor, places: Tensor, weights: Tensor) -> Similarity:
+def align(points: Tensor, places: Tensor, weights: Tensor, *, sized: bool = False) -> Similarity:
     """Rotation, scale and shift that best move (n, 3) points onto (n, 3) places [Umeyama 1991].
 
-    A map that collapses the shape gives a rigid motion.
+    A map that collapses the shape gives a rigid motion, and so does a shape that is `sized`.
     """
     arrays = [part.cpu().numpy() for part in (points, places, weights)]
+    if sized:
+        return kabsch(*arrays)
     found = umeyama(*arrays)
     return found if found.scale > _LEAST_SCALE else kabsch(*arrays)
 

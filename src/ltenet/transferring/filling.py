@@ -12,6 +12,9 @@ from ltenet.geometry.arrays import FloatArray
 from ltenet.geometry.surface_graph import nearest_along, surface_graph
 from ltenet.shape import Shape
 
+#: Spacings from its nearest neighbours up to which a point lies between others.
+_BETWEEN = 1.5
+
 
 class Filled(NamedTuple):
     """Values of all points, and which of them were filled.
@@ -44,3 +47,15 @@ def fill_from_neighbors(values: FloatArray, shape: Shape) -> Filled:
     result = values.copy()
     result[empty] = values[nearest[empty]]
     return Filled(result, empty)
+
+
+def gap(positions: FloatArray) -> float:
+    """Distance within which a point lies between (N, 3) positions, NaN for none, not beside them.
+
+    That is 1.5 times their median spacing; 0 for fewer than two.
+    """
+    known = positions[np.isfinite(positions).all(axis=1)]  # (K, 3)
+    known = np.unique(known, axis=0)
+    if len(known) < 2:
+        return 0.0
+    return _BETWEEN * float(np.median(KDTree(known).query(known, k=2)[0][:, 1]))

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
 from ltenet.geometry.arrays import FloatArray, IntArray
 from ltenet.geometry.normals import face_normals, unit_vectors
+from ltenet.lazy import lazy
 from ltenet.shape import Shape
 
 #: Pairs of a point and a triangle compared at a time; each takes about 200 bytes.
@@ -16,6 +18,8 @@ _CHUNK = 200_000
 #: Triangles larger than this multiple of the median have several seeds.
 _LARGE = 1.0
 _MOST_SEEDS_PER_SIDE = 24
+#: Barycentric weight below which a place lies on the edge opposite to a corner.
+_ON_EDGE = 1e-9
 
 
 class Places(NamedTuple):
@@ -102,6 +106,22 @@ class Surface:
         """(N, 3) unit normals of the triangles of places on a mesh."""
         assert self.faces is not None
         return unit_vectors(face_normals(self.points, places.corners))
+
+    def at_border(self, places: Places) -> NDArray[np.bool_]:
+        """(N,) which places lie on the border of an open mesh; none on closed ones and clouds."""
+        inner = (places.weights > _ON_EDGE) & ~self._border[places.corners]  # (N, 3)
+        on_edge = (places.weights <= _ON_EDGE).any(axis=1)  # (N,)
+        return np.asarray(on_edge & ~inner.any(axis=1))
+
+    @lazy
+    def _border(self) -> NDArray[np.bool_]:
+        """(N,) which points are ends of edges that have one triangle."""
+        border = np.zeros(len(self.points), bool)
+        if self.faces is not None:
+            edges = np.sort(self.faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
+            ends, count = np.unique(edges, axis=0, return_counts=True)
+            border[ends[count == 1]] = True
+        return border
 
     def _improve(
         self,

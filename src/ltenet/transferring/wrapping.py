@@ -1,13 +1,16 @@
 """Non-rigid registration: deform a mesh onto a target; its points and faces stay the same.
 
-Three steps. The coarse one follows the map by embedded deformation [Sumner et al. 2007], robustly:
-partners that their neighbours contradict lose weight. The fine one adds displacements d that are
-smooth at a length that shrinks from round to round,
+Three steps. The coarse one scales the mesh by what has partners, and follows the map by embedded
+deformation [Sumner et al. 2007], robustly: partners that their neighbours contradict lose weight.
+The fine one adds displacements d that are smooth at a length that shrinks from round to round,
 
     sum_i w_i |x_i + d_i - y_i|^2 + sum_i |(l^2 / h^2 L d)_i|^2,
 
 with the graph Laplacian L, the mean edge length h and the closest points y_i on the target. The
 last one relaxes the surroundings of folded triangles.
+
+Where the target is a part, what it lacks is filled: those points follow their surroundings, nothing
+attracts them, and they are marked.
 """
 
 from __future__ import annotations
@@ -42,6 +45,14 @@ _DOUBTS = (0.35, 0.12, 0.06, 0.035, 0.035)
 _SMOOTH = (0.035, 0.018, 0.0095)
 #: The target attracts points within this distance, in diameters, whose normals agree this well.
 _REACH, _FACING = 0.06, 0.3
+#: Weight with which points of which nothing is known stay where the coarse step took them.
+_HELD = 0.05
+#: Points nearest to the border of an open target, and farther from it than this, in diameters, lie
+#: beyond what the target shows.
+_BEYOND = 0.005
+#: Pairs of points at distances between these, in diameters of the source, tell the scale: poses
+#: hardly change how far such points are apart, and noise of the map hardly matters. And how many.
+_NEAR, _FAR, _PAIRS = 0.05, 0.15, 20_000
 #: Points farther than this from every trusted point, in diameters of the source, are not attracted:
 #: their part may be elsewhere, or missing on the target. And the trust this takes.
 _LONELY, _BELIEVED = 0.035, 0.25
@@ -57,12 +68,16 @@ class Wrapped(NamedTuple):
     folded
         Share of folded triangles.
     distance
-        Mean distance to the target's surface, in diameters of the target.
+        Mean distance to the target's surface, in diameters of the target, of what is not filled.
+    filled
+        (N,) True for points of which the target shows nothing: their places come from the shape of
+        the source.
     """
 
     points: FloatArray
     folded: float
     distance: float
+    filled: NDArray[np.bool_]
 
 
 def wrap(
@@ -96,19 +111,21 @@ def wrap(
     graph = surface_graph(source.points, source.faces)
     trust = np.where(known, trust, 0.0) * _agreement(graph, places, known)  # (N,)
     places = np.where(known[:, None], places, 0.0)  # (N, 3)
-    points = _coarse(graph, source.points, places, trust, size)  # (N, 3)
+    scaled = source.points * _scale(source, places, trust > 0)  # (N, 3)
+    points = _coarse(graph, scaled, places, trust, size)  # (N, 3)
     tell(0.3)
-    field = _SmoothField(graph, points)
-    doubted = _doubted(trust, points, places, _DOUBTS[-1] * size)  # (N,)
-    points = points + field.near(places - points, doubted, _SMOOTH[0] * size)
-    surface = Surface(target)
     believed = np.flatnonzero(trust > _BELIEVED)  # (b,)
     company = distance_to_nearest(graph, source.points, believed)  # (N,)
     attractable = company <= _LONELY * source.diameter  # (N,)
+    field = _SmoothField(graph, points, still=~attractable)
+    doubted = _doubted(trust, points, places, _DOUBTS[-1] * size)  # (N,)
+    points = points + field.near(places - points, doubted, _SMOOTH[0] * size)
+    surface = Surface(target)
     tell(0.5)
     for number, length in enumerate(_SMOOTH, 1):
         there = surface.nearest(points)
-        attracted = attractable & (there.distances < _REACH * size)  # (N,)
+        beyond = surface.at_border(there) & (there.distances > _BEYOND * size)  # (N,)
+        attracted = attractable & ~beyond & (there.distances < _REACH * size)  # (N,)
         if source.faces is not None and surface.faces is not None:
             facing = vertex_normals(points, source.faces) * surface.normals(there)  # (N, 3)
             attracted &= facing.sum(axis=1) > _FACING
@@ -119,14 +136,22 @@ def wrap(
     if source.faces is not None:
         points = unfolded(source.points, points, source.faces)
         folded = float(folded_faces(source.points, points, source.faces).mean())
-    distance = float(surface.nearest(points).distances.mean()) / size
-    return Wrapped(points, folded, distance)
+    there = surface.nearest(points)
+    beyond = surface.at_border(there) & (there.distances > _BEYOND * size)  # (N,)
+    filled = ~attractable | beyond  # (N,)
+    seen = there.distances[~filled] if not filled.all() else there.distances  # (n,)
+    return Wrapped(points, folded, float(seen.mean()) / size, filled)
 
 
 class _SmoothField:
-    """Displacement fields that are smooth along the surface."""
+    """Displacement fields that are smooth along the surface.
 
-    def __init__(self, graph: csr_array, points: FloatArray) -> None:
+    They fade out where (N,) `still` is True: a smooth field goes on growing beyond what it was
+    fitted to, and would bend limbs of which nothing is known.
+    """
+
+    def __init__(self, graph: csr_array, points: FloatArray, *, still: NDArray[np.bool_]) -> None:
+        self._held = np.where(still, _HELD, 1e-8)  # (N,), a little keeps any part in place
         start, stop = graph.nonzero()  # (E,)
         self._edge = float(np.linalg.norm(points[start] - points[stop], axis=1).mean())
         degree = np.maximum(graph.sum(axis=1), 1)  # (N,)
@@ -137,11 +162,24 @@ class _SmoothField:
     def near(self, wanted: FloatArray, weights: FloatArray, length: float) -> FloatArray:
         """(N, 3) smooth displacements near the wanted ones, by (N,) weights."""
         stiffness = (length / self._edge) ** 4
-        # The small term keeps parts without weight in place.
-        system = diags_array(weights + 1e-8) + stiffness * self._bending
+        system = diags_array(weights + self._held) + stiffness * self._bending
         factor = splu(system.tocsc(), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
         field: FloatArray = factor.solve(weights[:, None] * wanted)
         return field
+
+
+def _scale(source: Shape, places: FloatArray, known: NDArray[np.bool_]) -> float:
+    """How much larger the (N, 3) places are than the source, by distances between nearby points."""
+    rows = np.flatnonzero(known)  # (K,)
+    rng = np.random.default_rng(0)
+    first, second = rows[rng.integers(len(rows), size=(2, 50 * _PAIRS))]
+    before = np.linalg.norm(source.points[first] - source.points[second], axis=1)
+    near = (before > _NEAR * source.diameter) & (before < _FAR * source.diameter)
+    near = np.flatnonzero(near)[:_PAIRS]
+    if len(near) < 10:
+        return 1.0
+    after = np.linalg.norm(places[first[near]] - places[second[near]], axis=1)
+    return float(np.median(after / before[near])) or 1.0
 
 
 def _coarse(
@@ -160,7 +198,7 @@ def _coarse(
     fitted, doubted = bending.at(rows), weights
     for doubt in _DOUBTS:
         found = fitted.fit(
-            wanted[rows], doubted[rows], frames=frames, stiffness=_STIFFNESS, rounds=5
+            wanted[rows], doubted[rows], frames=frames, stiffness=_STIFFNESS, rounds=5, sized=True
         )
         bent, frames = bending.apply(found), found.frames  # (N, 3), (r, 3, 3)
         away = (bent - wanted).square().sum(dim=1) / doubt**2  # (N,)

@@ -62,6 +62,7 @@ class Job:
             "state": self.state,
             "source": self.order.source_name,
             "target": self.order.target_name,
+            "pairs": self.order.pairs,
             "stages": [{"name": name, "share": share} for name, share in stages],
             "message": self.message,
             "downloads": [{"name": name, "title": DOWNLOADS[name]} for name in names],
@@ -97,6 +98,7 @@ class Jobs:
         target_name: str,
         model: str,
         effort: str,
+        pairs: tuple[tuple[int, int], ...] = (),
     ) -> Job:
         """Queue a pair."""
         with self._lock:
@@ -113,7 +115,7 @@ class Jobs:
             name = secrets.token_hex(8)
             output = self._folder / name
             output.mkdir()
-            order = Order(source, target, source_name, target_name, model, effort, output)
+            order = Order(source, target, source_name, target_name, model, effort, output, pairs)
             job = Job(name, order, bytes=sum(path.stat().st_size for path in (source, target)))
             self._jobs[name] = job
         self._queue.put(job)

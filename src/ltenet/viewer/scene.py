@@ -176,6 +176,7 @@ def _figures(
         ("matched", summary.matched, "share"),
         ("coverage", summary.coverage, "share"),
         (f"target within {REACH:.0%} of a partner", float((back > 0).mean()), "share"),
+        ("symmetry", summary.symmetry, "text"),
         ("doubts", ", ".join(summary.doubts) or "none", "text"),
     ]
     if measured is not None:

@@ -15,15 +15,17 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ltenet.errors import UsageError
 from ltenet.io import LOADERS
+from ltenet.matching.known_pairs import MOST
 from ltenet.viewer.checking import Checker
 from ltenet.viewer.guarding import Handler, body_of, guard, json_answer
 from ltenet.viewer.jobs import Jobs
 from ltenet.viewer.listening import imported, listen, open_browser
 from ltenet.viewer.page import app_html, policy
+from ltenet.viewer.pairs import checked_pairs
 from ltenet.viewer.uploads import BYTE_LIMIT, check_beginning, checked_suffix, display_name
 from ltenet.viewer.work import EFFORTS
 
@@ -94,6 +96,13 @@ def build_app(folder: Path, *, token: str, port: int) -> Starlette:
     )
 
 
+class _Uploaded(NamedTuple):
+    """A file that waits to be matched: its name on the page, and how many points it has."""
+
+    name: str
+    points: int
+
+
 class _State:
     """State shared by the handlers: uploaded files and jobs."""
 
@@ -104,7 +113,7 @@ class _State:
         self.uploads, self.results = folder / "uploads", folder / "results"
         self.uploads.mkdir()
         self.results.mkdir()
-        self._names: dict[str, str] = {}
+        self._names: dict[str, _Uploaded] = {}
         self._uploading = 0
 
     async def upload(self, request: Request) -> Response:
@@ -134,7 +143,7 @@ class _State:
             raise
         finally:
             self._uploading -= 1
-        self._names[path.name] = display_name(name)
+        self._names[path.name] = _Uploaded(display_name(name), points)
         answer = {"id": path.name, "name": display_name(name), "bytes": size, "points": points}
         return json_answer(answer)
 
@@ -150,14 +159,16 @@ class _State:
                 "got a pair or options that are not known, expected two uploaded files and one of "
                 "the models; try to upload the files again"
             )
-        names = [self._names[str(file)] for file in pair]
+        source, target = (self._names[str(file)] for file in pair)
+        pairs = checked_pairs(wanted.get("pairs"), (source.points, target.points))
         job = self.jobs.add(
             self.uploads / str(pair[0]),
             self.uploads / str(pair[1]),
-            source_name=names[0],
-            target_name=names[1],
+            source_name=source.name,
+            target_name=target.name,
             model=str(model),
             effort=str(effort),
+            pairs=pairs,
         )
         for file in pair:
             del self._names[str(file)]
@@ -205,6 +216,7 @@ async def _about(_: Request) -> Response:
             "efforts": list(EFFORTS),
             "suffixes": list(LOADERS),
             "bytes": BYTE_LIMIT,
+            "pairs": MOST,
         }
     )
 

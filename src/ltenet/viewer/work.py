@@ -29,6 +29,7 @@ Tell = Callable[[str, float], None]
 DOWNLOADS = {
     "map.npz": "Map with everything (.npz)",
     "map.txt": "Map as numbers (.txt)",
+    "other.npz": "The other map that may be right (.npz)",
     "source_colored.ply": "Source, coloured by the map (.ply)",
     "target_colored.ply": "Target, coloured (.ply)",
     "source_wrapped.ply": "Source, wrapped onto the target (.ply)",
@@ -55,6 +56,8 @@ class Order:
         One of `EFFORTS`.
     output
         Folder for the results.
+    pairs
+        Known pairs, as numbers of a source and of a target point.
     """
 
     source: Path
@@ -64,6 +67,7 @@ class Order:
     model: str
     effort: str
     output: Path
+    pairs: tuple[tuple[int, int], ...] = ()
 
 
 def serve_orders(connection: Connection, memory: int) -> None:
@@ -115,7 +119,11 @@ def work(order: Order, tell: Tell) -> None:
     target = read_upload(order.target, order.target_name)
     tell("read", 1.0)
     matcher = Matcher(MatchConfig(model=order.model, points=EFFORTS[order.effort]), progress=tell)
-    correspondence = matcher.match(shape_of(source), shape_of(target))
+    correspondence, other = matcher.match_both(
+        shape_of(source), shape_of(target), pairs=order.pairs or None
+    )
+    if other is not None:
+        other.save(order.output / "other.npz", force=True)
     write_results(source, target, correspondence, order.output, tell)
 
 
@@ -127,7 +135,8 @@ def write_results(
     tell: Tell,
 ) -> None:
     """Write the scene and `DOWNLOADS`; wrapped meshes only if the map allows them."""
-    from ltenet.transferring.transfer import transfer
+    from ltenet.transferring.marking import save_marked
+    from ltenet.transferring.transfer import transfer_marked
 
     tell("write", 0.0)
     source, target = shape_of(source_mesh), shape_of(target_mesh)
@@ -148,19 +157,25 @@ def write_results(
         (("source", source, target), ("target", target, source))
     ):
         try:
-            wrapped = transfer(
+            wrapped = transfer_marked(
                 correspondence,
                 moved,
                 what="deformation",
                 onto=onto,
                 direction="push" if name == "source" else "pull",
-                progress=lambda _, share, before=number / 2: tell("wrap", before + share / 2),
+                progress=_half(tell, number / 2),
             )
         except InputError as error:
             logger.warning("%s: not wrapped: %s", name, error)
             continue
-        if isinstance(wrapped, Shape):
-            save(wrapped, folder / f"{name}_wrapped.ply", force=True)
+        if isinstance(wrapped.result, Shape):
+            path = folder / f"{name}_wrapped.ply"
+            save_marked(wrapped.result, wrapped.filled, path, force=True)
     tell("wrap", 1.0)
     offered = [name for name in DOWNLOADS if (folder / name).is_file()]
     (folder / "offered.json").write_text(json.dumps(offered), encoding="utf-8")
+
+
+def _half(tell: Tell, before: float) -> Tell:
+    """Tell how far wrapping is, of which this is the half after `before`."""
+    return lambda _, share: tell("wrap", before + share / 2)

@@ -184,8 +184,8 @@ def write_npy(shape: Shape, path: Path) -> None:
     np.save(path, shape.points, allow_pickle=False)
 
 
-def write_npz(shape: Shape, path: Path) -> None:
-    """Write everything the shape has; reading it back gives the same shape."""
+def write_npz(shape: Shape, path: Path, **further: NDArray[Any]) -> None:
+    """Write everything the shape has, and further arrays; reading gives the same shape."""
     arrays: dict[str, Any] = {
         "points": shape.points,
         "transform": shape.transform,
@@ -194,6 +194,7 @@ def write_npz(shape: Shape, path: Path) -> None:
         values = getattr(shape, name)
         if values is not None:
             arrays[name] = values
+    arrays |= further
     with path.open("wb") as stream:
         np.savez_compressed(stream, **arrays)
 

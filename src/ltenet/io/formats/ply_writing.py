@@ -23,8 +23,8 @@ class Column(NamedTuple):
     values: NDArray[Any]
 
 
-def write_ply(shape: Shape, path: Path) -> None:
-    """Write coordinates, colours, labels and faces, in the given order."""
+def write_ply(shape: Shape, path: Path, further: Sequence[Column] = ()) -> None:
+    """Write coordinates, colours, labels, further columns and faces, in the given order."""
     columns: list[Column] = []
     if shape.colors is not None:
         names = ("red", "green", "blue", "alpha")
@@ -40,7 +40,7 @@ def write_ply(shape: Shape, path: Path) -> None:
                 "32-bit numbers, which are all that PLY has; try .npz"
             )
         columns.append(Column("label", "int", shape.labels))
-    path.write_bytes(ply_bytes(shape, columns))
+    path.write_bytes(ply_bytes(shape, [*columns, *further]))
 
 
 def ply_bytes(shape: Shape, columns: Sequence[Column]) -> bytes:
