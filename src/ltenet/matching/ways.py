@@ -32,6 +32,9 @@ DISAGREE = 20.0
 _NEAR = 45.0
 #: Relative rotations of the two shapes that are tried in both frames.
 _TURNS = 2
+#: Opinion on the second one, relative to the first: on 44 generated pairs of things it was right
+#: instead in one, and cost alone would have preferred it wrongly in two.
+_SECOND = math.log(0.25)
 #: Opinion above which both shapes are of no class that has a frame.
 _OF_NO_CLASS = math.log(0.25)
 
@@ -100,8 +103,9 @@ def aligned_ways(
         seen = next((group[1:] for group in groups if not group[0].frameless), ())
         prior = max(sum(_of_kind(aligner[0], frames[0]) for frames in seen), LEAST_PRIOR)
         positions = turns if prior > _OF_NO_CLASS else turns[:1]
-        for turn in positions:
-            found.append(Way(aligner[0], source.rotated(turn), target, prior))
+        for number, turn in enumerate(positions):
+            opinion_of_it = max(prior + number * _SECOND, LEAST_PRIOR)
+            found.append(Way(aligner[0], source.rotated(turn), target, opinion_of_it))
     for one, our_frames, their_frames in groups:
         if one.frameless or steering is not None:
             continue
