@@ -49,8 +49,8 @@ class PairEvidence(NamedTuple):
 
 
 #: Weights of `PairEvidence`, and what is added to their sum.
-WEIGHTS = PairEvidence(-2.54, -0.13, -3.4, -64.55, -6.7, 0.0, 0.57, 6.19)
-BIAS = 1.44
+WEIGHTS = PairEvidence(-1.26, -4.17, -7.41, 0.0, -4.9, 0.71, 0.42, 8.73)
+BIAS = -2.37
 
 
 def pair_evidence(best: Candidate, columns: FloatArray) -> PairEvidence:
