@@ -10,7 +10,8 @@ every third of them with parts missing, and unrelated ones, whose maps have no t
 The first command prints weights for `matching/verdict.py`, which tell how likely a map is right as
 a whole. The second fits how likely a point is right, from its own evidence and from that of its
 pair, with the verdict as it stands in the code: `calibration.json` of each of the weights that were
-chosen. `--model` and `--what` do that for weights that are not chosen by themselves.
+chosen, or of those named. `--model` and `--what` do that for weights that are not chosen by
+themselves.
 
 Printed are, for pairs, AUC for a mean error below 5 % of the diameter and the share of pairs above
 0.8 with an error above 10 %; for points, expected calibration error (ten bins of equal width) and
@@ -24,6 +25,7 @@ import argparse
 import json
 import logging
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -288,10 +290,10 @@ def as_shipped(drawn: Drawn) -> dict[str, Any]:
     }
 
 
-def write(drawn: Drawn) -> None:
-    """Write the calibration of each of the weights that were chosen."""
+def write(drawn: Drawn, names: Sequence[str]) -> None:
+    """Write the calibration of the weights of these names."""
     logits = np.array([pair_logit(PairEvidence(*row)) for row in drawn.evidence])  # (P,)
-    for name in np.unique(drawn.chosen):
+    for name in names:
         own = drawn.chosen == name  # (P,)
         calibration = fit_points(drawn.of(own), logits[own])
         calibration.save_pretrained(find_weights(str(name)), force=True)
@@ -308,7 +310,9 @@ def main() -> None:
     parser.add_argument(
         "--from", dest="kept", type=Path, nargs="+", help="evidence of earlier calls"
     )
-    parser.add_argument("--write", action="store_true", help="write the calibration of points")
+    parser.add_argument(
+        "--write", nargs="*", metavar="WEIGHTS", help="write the calibration of points; of these"
+    )
     options = parser.parse_args()
     torch.set_num_threads(1)
     logging.disable(logging.WARNING)
@@ -320,8 +324,8 @@ def main() -> None:
     if options.keep is not None:
         with atomic_path(options.keep, force=True) as path, path.open("wb") as stream:
             np.savez(stream, **drawn._asdict())
-    if options.write:
-        write(drawn)
+    if options.write is not None:
+        write(drawn, options.write or np.unique(drawn.chosen).tolist())
     weights, bias = fit_pairs(drawn)
     print(
         json.dumps(
