@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,7 @@ from ltenet.files import (
     check_output_folder,
     process_tag,
     sweep,
+    sweep_tree,
 )
 
 
@@ -130,8 +132,13 @@ def test_leftovers_of_killed_processes_are_swept(tmp_path: Path) -> None:
     other = tmp_path / ".a.ltenet-00000000-1-00000000.npz"
     other.write_text("of another machine")
     assert len(list(tmp_path.iterdir())) == 4
+    below = tmp_path / "below"
+    shutil.copytree(tmp_path, below)
     sweep(tmp_path)
-    assert sorted(tmp_path.iterdir()) == sorted([mine, other])
+    assert sorted(tmp_path.iterdir()) == sorted([mine, other, below])
+    assert len(list(below.iterdir())) == 4
+    sweep_tree(tmp_path)
+    assert sorted(below.iterdir()) == sorted(below / one.name for one in (mine, other))
 
 
 def test_working_folders_of_killed_processes_are_swept(

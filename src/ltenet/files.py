@@ -194,6 +194,12 @@ def sweep(folder: Path) -> None:
                     os.unlink(entry.path)
 
 
+def sweep_tree(folder: Path) -> None:
+    """Do that in a folder and in all folders below it."""
+    for place, _, _ in os.walk(folder):
+        sweep(Path(place))
+
+
 def _temporary_beside(target: Path) -> Path:
     name = f".{target.stem}.{process_tag()}-{secrets.token_hex(4)}{target.suffix}"
     return target.with_name(name)

@@ -24,7 +24,7 @@ from ltenet.collections.unusual import with_notes
 from ltenet.collections.votes import BATCH, Votes, forget_templates, gather
 from ltenet.collections.work import store_of
 from ltenet.errors import InputError
-from ltenet.files import atomic_path
+from ltenet.files import atomic_path, sweep_tree
 from ltenet.geometry.arrays import FloatArray
 from ltenet.io import load
 from ltenet.io.formats.arrays import read_archive
@@ -116,6 +116,7 @@ def build_atlas(
     engine, tell
         As for `run_batch`.
     """
+    sweep_tree(folder)
     store = store_of(folder / BATCH, config)
     described = [store.describe(one) for one in specimens]
     contents = [

@@ -25,10 +25,10 @@ from ltenet.collections.records import (
 )
 from ltenet.collections.store import Store
 from ltenet.collections.unusual import with_notes
-from ltenet.collections.work import MAPS, PREPARED, match_pair, store_of
+from ltenet.collections.work import match_pair, store_of
 from ltenet.configuration import to_dict
 from ltenet.errors import InputError, LTENetError, UsageError
-from ltenet.files import atomic_path, check_output_folder, sweep
+from ltenet.files import atomic_path, check_output_folder, sweep_tree
 from ltenet.io.formats.documents import read_json
 from ltenet.matching.config import MatchConfig
 
@@ -134,7 +134,7 @@ def run_batch(
                     tell("pairs", len(known) + len(fresh), len(known), len(pairs))
             finally:
                 journal.close()
-    _sweep(folder)  # a worker that was lost may have left half a file
+    sweep_tree(folder)  # a worker that was lost may have left half a file
     found = [*known.values(), *fresh]
     if shard is None and not prepare_only:
         return _finished(plan, folder, store, found, len(fresh))
@@ -162,15 +162,9 @@ def merge(plan: Plan, folder: Path, config: MatchConfig) -> Outcome:
     return _finished(plan, folder, store, [*known.values(), *missing], 0)
 
 
-def _sweep(folder: Path) -> None:
-    """Remove what killed processes left behind."""
-    for place in (folder, folder / MAPS, folder / PREPARED):
-        sweep(place)
-
-
 def _begin(folder: Path, store: Store, *, resume: bool, force: bool) -> None:
     """Refuse a folder that holds another batch; write down what this one is."""
-    _sweep(folder)
+    sweep_tree(folder)
     record = {
         "version": __version__,
         "options": to_dict(store.config),
