@@ -49,7 +49,7 @@ def test_consistency_benchmark(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.slow
 def test_quality_benchmark(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("pycpd", reason="the peer is not installed")
-    arguments = ["--shapes", "4", "--points", "256", "--rounds", "0", "--cpd-points", "100"]
+    arguments = ["--shapes", "4", "--points", "1024", "--rounds", "0", "--cpd-points", "100"]
     atlas_quality.main([*arguments, "--json"])
     found = json.loads(capsys.readouterr().out)
     assert found["ours"]["error_percent"] > 0

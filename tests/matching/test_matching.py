@@ -231,11 +231,10 @@ def test_candidates_are_ranked_by_energy_and_opinion(monkeypatch):
         one = Prepared(source.sample, source.matrix, first)
         other = Prepared(half_turn.sample, half_turn.matrix, second)
         found = ranked_candidates(
-            [networks], [[one, other]], [[target]], orient="none", refine="coherent"
+            [networks], [[one, other]], [[target]], orient="none", refine="coherent", close=10.0
         )
         return found, [candidate.source is one for candidate in found]
 
-    monkeypatch.setattr("ltenet.matching.candidates.CLOSE", 10.0)
     found, order = ranked(likely, unlikely)
     assert order == [True, False]
     assert sum(candidate.probability for candidate in found) == pytest.approx(1.0)
