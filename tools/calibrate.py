@@ -74,6 +74,8 @@ RARER = 0.25
 FOR = {"direction", "prior", "confidence"}
 KNOTS = 20
 FOLDS = 5
+#: Pairs that weights must have been chosen for to be calibrated.
+FEWEST = 12
 
 Flags = NDArray[np.bool_]
 
@@ -189,6 +191,16 @@ def draw(count: int, start: int, *, model: str, whats: list[str]) -> Drawn:
         told = f"\r{len(rows)} of {len(wanted)}: {ours} onto {theirs}   "
         print(told, end="", file=sys.stderr, flush=True)
     return Drawn(*(np.concatenate(column) for column in zip(*rows, strict=True)))
+
+
+def often_chosen(drawn: Drawn) -> Drawn:
+    """Leave out pairs for which weights were chosen that too few others have in common."""
+    names, counts = np.unique(drawn.chosen, return_counts=True)
+    rare = names[counts < FEWEST]
+    if len(rare):
+        told = ", ".join(f"{name} ({count})" for name, count in zip(names, counts, strict=True))
+        print(f"chosen: {told}; left out: {', '.join(rare)}", file=sys.stderr)
+    return drawn.of(~np.isin(drawn.chosen, rare))
 
 
 def fit_pairs(drawn: Drawn) -> tuple[FloatArray, float]:
@@ -324,6 +336,7 @@ def main() -> None:
     if options.keep is not None:
         with atomic_path(options.keep, force=True) as path, path.open("wb") as stream:
             np.savez(stream, **drawn._asdict())
+    drawn = often_chosen(drawn)
     if options.write is not None:
         write(drawn, options.write or np.unique(drawn.chosen).tolist())
     weights, bias = fit_pairs(drawn)
