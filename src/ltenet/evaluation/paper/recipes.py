@@ -37,7 +37,9 @@ OUTLOOK: dict[str, tuple[str, str]] = {
     "encoder spectral (DiffusionNet-style)": ("spectral", "model.encoder.kind=spectral"),
 }
 #: The validation is a record; the last weights are tested, so that no row is chosen by its error.
+#: Products of the backward pass take half precision, in every row: a step is 1.7 times as fast.
 _COMMON = (
+    "precision=bf16",
     "optim.accumulate=1",
     "validation.pairs=16",
     "validation.every=250",
