@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ltenet.bodies.human_angles import Reach
 from ltenet.bodies.human_builds import (
     BUILDS,
     SEGMENTS,
@@ -153,6 +154,32 @@ def test_raised_arms_are_where_the_angles_say(model: BodyModel) -> None:
     )
     direction = (hand - shoulder) / np.linalg.norm(hand - shoulder)
     np.testing.assert_allclose(direction, [1, 0, 0], atol=0.02)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("swivel", [5.0, 45.0, 85.0])
+def test_an_ankle_is_where_its_reach_says(model: BodyModel, side: int, swivel: float) -> None:
+    rest = model.rest(draw_phenotype(np.random.default_rng(3)))
+    pose = draw_pose(np.random.default_rng(0), "scan")
+    pose.pitch = pose.roll = 0.0
+    pose.legs[side].reach = Reach("lowerleg01.other", (0.3, 0.4, 0.1), swivel)
+    moved = model.bone_transforms(
+        rest.joints, pose_rotations(pose, rest.joints, model.bone_index)
+    )  # (J, 3, 4)
+
+    def joint(bone: str) -> np.ndarray:
+        number = model.bone_index[bone]
+        return moved[number, :, :3] @ rest.joints[number] + moved[number, :, 3]
+
+    own, other = "LR"[side], "LR"[1 - side]
+    knee = rest.joints[model.bone_index[f"lowerleg01.{other}"]]
+    shin = np.linalg.norm(joint(f"foot.{own}") - joint(f"lowerleg01.{own}"))
+    wanted = knee + shin * np.array([0.3 * (1 - 2 * side), 0.4, 0.1])
+    # The twist is shared between two bones of the thigh, so the ankle misses by a little.
+    assert np.linalg.norm(joint(f"foot.{own}") - wanted) < 0.25 * shin
+    outwards = (1 - 2 * side) * (joint(f"lowerleg01.{own}") - joint(f"upperleg01.{own}"))[0]
+    forwards = (joint(f"lowerleg01.{own}") - joint(f"upperleg01.{own}"))[2]
+    assert np.degrees(np.arctan2(outwards, forwards)) == pytest.approx(swivel, abs=25)
 
 
 def test_accepted_bodies_touch_at_most(bodies, generator: HumanGenerator) -> None:

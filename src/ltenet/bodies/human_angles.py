@@ -11,16 +11,17 @@ from typing import NamedTuple
 
 
 class Reach(NamedTuple):
-    """Where the wrist should be, relative to the person at rest.
+    """Where the end of a limb, wrist or ankle, should be, relative to the person at rest.
 
     Attributes
     ----------
     bone
         Its joint is the origin; ``.same`` and ``.other`` end the name of a paired bone.
     offset
-        (outwards, up, forwards) from there, in lengths of the forearm.
+        (outwards, up, forwards) from there, in lengths of the forearm or the lower leg.
     swivel
-        Turns the elbow about the line from shoulder to wrist: 0 down, 90 outwards.
+        Turns the limb about the line from its root to its end: the elbow from 0, down, to 90,
+        outwards; the knee from 0, forwards, to 90, outwards.
     """
 
     bone: str
@@ -63,7 +64,8 @@ class Arm:
 class Leg:
     """One leg: hip flexion (forwards), abduction (outwards), outward twist, knee, ankle, toes.
 
-    Positive ankles lift the foot towards the shin, positive toes point up.
+    Positive ankles lift the foot towards the shin, positive toes point up. A `reach`, if given,
+    replaces flexion, abduction, twist and knee.
     """
 
     flexion: float
@@ -72,6 +74,7 @@ class Leg:
     knee: float
     ankle: float
     toes: float = 0.0
+    reach: Reach | None = None
 
 
 @dataclass

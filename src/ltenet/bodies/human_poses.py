@@ -21,9 +21,9 @@ _Family = Callable[[Dice], Pose]
 #: Half of all people stand, walk or gesture on their feet, as in most scans.
 FAMILIES: Mapping[str, tuple[_Family, float]] = {
     "scan": (upright.scan, 0.11),
-    "stand": (upright.stand, 0.08),
-    "walk": (upright.walk, 0.08),
-    "arms": (upright.arms, 0.07),
+    "stand": (upright.stand, 0.07),
+    "walk": (upright.walk, 0.07),
+    "arms": (upright.arms, 0.06),
     "hips": (upright.hips, 0.03),
     "crossed": (upright.crossed, 0.03),
     "touch": (upright.touch, 0.03),
@@ -31,6 +31,7 @@ FAMILIES: Mapping[str, tuple[_Family, float]] = {
     "run": (upright.run, 0.03),
     "overhead": (upright.overhead, 0.03),
     "bend": (upright.bend, 0.03),
+    "balance": (upright.balance, 0.03),
     "kick": (upright.kick, 0.03),
     "lunge": (upright.lunge, 0.03),
     "stance": (upright.stance, 0.03),

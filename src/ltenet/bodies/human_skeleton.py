@@ -8,11 +8,12 @@ so that an arm held out sideways is horizontal for everybody.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ltenet.bodies.human_angles import Pose, Reach
+from ltenet.bodies.human_angles import Leg, Pose, Reach
 from ltenet.geometry.rotations import axis_rotation, swing
 
 _X, _Y, _Z = np.eye(3)
@@ -58,7 +59,8 @@ def pose_rotations(
         turns.add(bone, _Y, share * pose.look)
         turns.add(bone, _X, share * pose.nod)
         turns.add(bone, _Z, -share * pose.tilt)
-    for name, sign, leg in zip("LR", _SIDES.tolist(), pose.legs, strict=True):
+    for side, (name, sign) in enumerate(zip("LR", _SIDES.tolist(), strict=True)):
+        leg = _reaching(pose.legs[side], side, joints.astype(np.float64), bone_index)
         thigh = joints[bone_index[f"lowerleg01.{name}"]] - joints[bone_index[f"upperleg01.{name}"]]
         astride = float(np.degrees(np.arctan2(sign * thigh[0], -thigh[1])))
         turns.add(f"upperleg01.{name}", _X, -leg.flexion)
@@ -71,6 +73,41 @@ def pose_rotations(
             turns.add(f"toe{toe}-1.{name}", _X, -leg.toes)
     _turn_arms(turns, pose, joints.astype(np.float64))
     return turns.product()
+
+
+def _reaching(
+    leg: Leg, side: int, joints: NDArray[np.float64], bone_index: Mapping[str, int]
+) -> Leg:
+    """Replace the reach of a leg by angles of hip and knee."""
+    if leg.reach is None:
+        return leg
+    hip, knee, ankle = (
+        joints[bone_index[f"{bone}.{'LR'[side]}"]] for bone in ("upperleg01", "lowerleg01", "foot")
+    )  # (3,) each
+    lengths = float(np.linalg.norm(knee - hip)), float(np.linalg.norm(ankle - knee))
+    target = _target(leg.reach, side, joints, bone_index, lengths[1])  # (3,)
+    angle, sign = np.radians(leg.reach.swivel), float(_SIDES[side])
+    pole = np.array([sign * np.sin(angle), 0.0, np.cos(angle)])  # (3,)
+    thigh, shin = _two_bones(target - hip, *lengths, pole)  # (3,), (3,)
+    abduction = np.degrees(np.arcsin(np.clip(sign * thigh[0], -1, 1)))
+    flexion = np.degrees(np.arctan2(thigh[2], -thigh[1]))
+    axes, angles = np.array([_X, _Z]), np.array([-flexion, sign * abduction])
+    first, second = axis_rotation(axes, angles)  # (3, 3) each
+    back = first @ second @ -_Z  # (3,) where the shin of an untwisted leg goes
+    across = shin - (shin @ thigh) * thigh  # (3,)
+    twist = -np.degrees(np.arctan2(thigh @ _cross(back, across), back @ across))
+    bent = np.degrees(np.arccos(np.clip(thigh @ shin, -1, 1)))
+    # At rest the leg is slightly bent already.
+    before, after = (
+        float(np.degrees(np.arctan2(bone[2], -bone[1]))) for bone in (knee - hip, ankle - knee)
+    )
+    return replace(
+        leg,
+        flexion=float(flexion) - before,
+        abduction=float(abduction),
+        twist=sign * float(twist),
+        knee=float(bent) - (before - after),
+    )
 
 
 class _Turns:
@@ -134,12 +171,10 @@ def _turn_arms(turns: _Turns, pose: Pose, joints: NDArray[np.float64]) -> None:
         if arm.reach is None:
             continue
         target = _target(arm.reach, side, joints, turns.index, float(fore_length[side]))  # (3,)
+        angle = np.radians(arm.reach.swivel)
+        pole = np.array([_SIDES[side] * np.sin(angle), -np.cos(angle), -0.15])  # (3,)
         direction[side], forearm = _two_bones(
-            target - shoulder[side],
-            float(upper_length[side]),
-            float(fore_length[side]),
-            float(_SIDES[side]),
-            arm.reach.swivel,
+            target - shoulder[side], float(upper_length[side]), float(fore_length[side]), pole
         )
         flexion[side] = np.degrees(np.arccos(np.clip(direction[side] @ forearm, -1, 1)))
         # The twist brings the hinge of the elbow into the plane of the bent arm.
@@ -199,35 +234,34 @@ def _target(
     side: int,
     joints: NDArray[np.float64],
     bone_index: Mapping[str, int],
-    forearm: float,
+    unit: float,
 ) -> NDArray[np.float64]:
-    """Point (3,) at which the wrist aims, in the rest pose."""
+    """Point (3,) at which wrist or ankle aim, in the rest pose; offsets are in this unit."""
     bone, _, whose = reach.bone.partition(".")
     if whose:
         bone = f"{bone}.{'LR'[side if whose == 'same' else 1 - side]}"
     outwards, up, forwards = reach.offset
     offset = np.array([_SIDES[side] * outwards, up, forwards])  # (3,)
-    return np.asarray(joints[bone_index[bone]] + forearm * offset)
+    return np.asarray(joints[bone_index[bone]] + unit * offset)
 
 
 def _two_bones(
-    target: NDArray[np.float64], upper: float, fore: float, sign: float, swivel: float
+    target: NDArray[np.float64], upper: float, lower: float, pole: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Directions (3,), (3,) of upper arm and forearm that bring the wrist to a target (3,).
+    """Directions (3,), (3,) of the two bones of a limb that bring its end to a target (3,).
 
-    The law of cosines gives the angle at the shoulder, the swivel the side the elbow points to.
+    The law of cosines gives the angle at the root, the pole (3,) the side that elbow or knee
+    point to.
     """
     distance = float(np.linalg.norm(target))
     towards = target / max(distance, 1e-6)  # (3,)
-    # Nearly straight and fully folded arms look broken; stop a little before both.
-    reached = min(max(distance, abs(upper - fore) + 0.25 * fore), 0.985 * (upper + fore))
-    cosine = (upper**2 + reached**2 - fore**2) / (2 * upper * reached)
-    angle = np.radians(swivel)
-    pole = np.array([sign * np.sin(angle), -np.cos(angle), -0.15])  # (3,)
+    # Nearly straight and fully folded limbs look broken; stop a little before both.
+    reached = min(max(distance, abs(upper - lower) + 0.25 * lower), 0.985 * (upper + lower))
+    cosine = (upper**2 + reached**2 - lower**2) / (2 * upper * reached)
     pole, _ = _unit(pole - (pole @ towards) * towards)  # (3,)
     direction = cosine * towards + np.sqrt(max(1 - cosine**2, 0.0)) * pole  # (3,)
-    forearm, _ = _unit(reached * towards - upper * direction)  # (3,)
-    return direction, forearm
+    end, _ = _unit(reached * towards - upper * direction)  # (3,)
+    return direction, end
 
 
 def _axis_and_angle(

@@ -230,6 +230,19 @@ def kick(dice: Dice) -> Pose:
     return pose
 
 
+def balance(dice: Dice) -> Pose:
+    """Stand on one leg, with the foot of the other on its shin, knee or thigh."""
+    pose = standing(dice, "balance")
+    _, _, lead, trail = dice.order(pose)
+    height, ahead = dice.within(-0.4, 0.85), dice.within(-0.15, 0.4)
+    # A foot that is not ahead of the leg stays on its own side of it.
+    beside = dice.within(0.15, 0.4) if ahead < 0.2 else dice.within(-0.15, 0.35)
+    lead.reach = Reach("lowerleg01.other", (beside, height, ahead), dice.within(5, 85))
+    lead.ankle, trail.knee = dice.around(-20, 15, -45, 15), dice.within(0, 12)
+    sometimes_gesture(dice, pose, 0.8)
+    return pose
+
+
 def lunge(dice: Dice) -> Pose:
     """Lunge forwards or to the side."""
     pose = standing(dice, "lunge")
