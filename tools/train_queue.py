@@ -118,7 +118,7 @@ QUEUE: tuple[Run, ...] = (
         ),
         weights="orientation.safetensors",
     ),
-    Run("human", "human", (*_steps(4500, warmup=150), *_ONWARD), start="human"),
+    Run("human", "human", (*_steps(2500, warmup=100), *_ONWARD), start="human"),
     Run("animal", "animal", (*_steps(2400, warmup=100), *_ONWARD), start="animal"),
     *MAIN,
     *ABLATIONS,

@@ -65,7 +65,10 @@ def test_steps_of_training_are_those_of_the_plain_page() -> None:
     page.load_state_dict(ours.encoder.state_dict())
     optimizers = [make_optimizer(net, config.optim) for net in (ours, page)]  # type: ignore[arg-type]
     tensors = [PairTensors.of(pair, torch.device("cpu")) for pair in pairs]
-    batch = [PairTensors(*(v.double() if v.is_floating_point() else v for v in t)) for t in tensors]
+    batch = [
+        PairTensors(*(v.double() if v is not None and v.is_floating_point() else v for v in t))
+        for t in tensors
+    ]
     source = torch.stack([pair.source for pair in batch])
     target = torch.stack([pair.target for pair in batch])
     for _ in range(4):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ltenet.bodies.body_frame import upright_matrix
 from ltenet.bodies.body_pairs import BodyGenerator, What, draw_two_bodies, own_generator
-from ltenet.bodies.generated import GeneratedBody
+from ltenet.bodies.generated import GeneratedBody, Template
 from ltenet.data.augmentation import Augmentation, add_noise, draw_similarity
 from ltenet.data.drawn_side import Side, SideDrawer, with_common_part
 from ltenet.data.readers import READERS
@@ -23,6 +23,8 @@ from ltenet.data.sampling import Anchors
 from ltenet.data.scans import add_wobble
 from ltenet.errors import InputError
 from ltenet.geometry.arrays import FloatArray
+from ltenet.geometry.normals import face_areas
+from ltenet.geometry.surface_graph import mesh_graph, surface_coordinates
 from ltenet.shape import CANONICAL_RADIUS, normalizing_matrix
 
 Split = Literal["train", "validation"]
@@ -35,6 +37,7 @@ _SPLITS: dict[str, int] = {"train": 0, "validation": 1}
 # Each decision has its own random stream, so that changing one option leaves the others alone.
 # From 1: numpy pads short seeds with zeros, and the generators seed with two numbers.
 _CHOICES, _COUNTS, _SOURCE_POINTS, _TARGET_POINTS, _SOURCE_CHANGE, _TARGET_CHANGE = range(1, 7)
+_SURFACES = 7
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +78,9 @@ class PairConfig:
     frame
         "world": bodies stand, sit and lie as they were drawn; "body": each is turned until its
         trunk is upright and faces +z, as the orientation step of matching does.
+    surface_share
+        Share of the shapes that come as meshes do: with coordinates of their points along the
+        surface, see `surface_coordinates`. The others are clouds.
     augmentation
         See `Augmentation`; none by default.
     """
@@ -92,6 +98,7 @@ class PairConfig:
     radius: float | None = CANONICAL_RADIUS
     center: bool = True
     frame: Literal["world", "body"] = "world"
+    surface_share: float = 0.0
     augmentation: Augmentation = field(default_factory=Augmentation)
 
     def __post_init__(self) -> None:
@@ -100,6 +107,7 @@ class PairConfig:
         self._check("what", self.what in names, f"one of {', '.join(names)}")
         samplings = ("shared", "independent", "mixed")
         self._check("sampling", self.sampling in samplings, "shared, independent or mixed")
+        self._check("surface_share", 0.0 <= self.surface_share <= 1.0, "a share from 0 to 1")
         self._check("shared_share", 0.0 <= self.shared_share <= 1.0, "a share from 0 to 1")
         self._check("by", self.by in ("vertex", "area", "mixed"), "vertex, area or mixed")
         self._check("frame", self.frame in ("world", "body"), "world or body")
@@ -145,6 +153,8 @@ class TrainingPair:
         empty if not known.
     source_rest, target_rest
         (N, 3) and (M, 3) where each point lies on the template at rest; None if not known.
+    source_along, target_along
+        (N, L) and (M, L) coordinates along the surface, in the unit of the points; None for clouds.
     """
 
     source: Float32Array
@@ -162,6 +172,8 @@ class TrainingPair:
     families: tuple[str, str] = ("", "")
     source_rest: Float32Array | None = None
     target_rest: Float32Array | None = None
+    source_along: Float32Array | None = None
+    target_along: Float32Array | None = None
 
 
 class TrainingPairs:
@@ -194,6 +206,7 @@ class TrainingPairs:
         self.split = split
         self._given_generator = generator
         self._sides = SideDrawer(config.augmentation)
+        self._coordinates: dict[str, FloatArray] = {}  # along the surface, by template
 
     def draw(self, index: int) -> TrainingPair:
         """Make pair number `index`, from 0 without an end."""
@@ -221,6 +234,7 @@ class TrainingPairs:
         to_source = source_turn @ self._normalizing(source_points)  # (4, 4)
         to_target = target_turn @ self._normalizing(target_points)  # (4, 4)
         mirrored, opposite = source.through(template.mirror), source.through(template.opposite)
+        known = self._rng(_SURFACES, index).random(2) < self.config.surface_share  # (2,)
         return TrainingPair(
             source=self._scanned(_moved(source_points, to_source), source_rng),
             target=self._scanned(_moved(target_points, to_target), target_rng),
@@ -237,11 +251,30 @@ class TrainingPairs:
             families=(body.family, other.family),
             source_rest=None if template.rest is None else _single(source.on(template.rest)),
             target_rest=None if template.rest is None else _single(target.on(template.rest)),
+            source_along=self._along(source, body, template, to_source) if known[0] else None,
+            target_along=self._along(target, other, template, to_target) if known[1] else None,
         )
 
     def _normalizing(self, points: FloatArray) -> FloatArray:
         """(4, 4) matrix that normalises one shape by its own drawn points."""
         return normalizing_matrix(points, radius=self.config.radius, center=self.config.center)
+
+    def _along(
+        self, anchors: Anchors, body: GeneratedBody, template: Template, matrix: FloatArray
+    ) -> Float32Array | None:
+        """(N, L) coordinates along the surface of a body that is moved by a (4, 4) matrix.
+
+        Bending hardly changes them, so those of the template serve all its bodies, at their size.
+        """
+        if template.rest is None:
+            return None
+        faces, rest = template.faces.astype(np.int64), template.rest.astype(np.float64)
+        if template.name not in self._coordinates:
+            graph = mesh_graph(faces, len(rest))
+            self._coordinates[template.name] = surface_coordinates(graph, rest)  # (V, L)
+        areas = face_areas(body.vertices, faces).sum() / face_areas(rest, faces).sum()
+        size = float(np.sqrt(areas) * np.linalg.norm(matrix[:3, 0]))
+        return _single(size * anchors.on(self._coordinates[template.name]))
 
     def _draw_bodies(
         self, index: int, rng: np.random.Generator

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import dijkstra
+from scipy.sparse.csgraph import connected_components, dijkstra
 
 from ltenet.geometry.arrays import FloatArray, IntArray
 from ltenet.geometry.neighbors import nearest_neighbors
@@ -17,6 +17,8 @@ from ltenet.geometry.neighbors import nearest_neighbors
 _CLOUD_NEIGHBORS = 8
 #: How much longer paths along a cloud's graph are at most, mostly.
 _DETOUR = 1.5
+#: Landmarks from which distances along a surface are measured.
+_LANDMARKS = 32
 
 
 def surface_graph(points: FloatArray, faces: IntArray | None) -> csr_array:
@@ -101,6 +103,28 @@ def distances_along(
     """(N, s) lengths of shortest paths from the points at `starts`; inf beyond `reach`."""
     lengths = dijkstra(edge_lengths(graph, points), indices=starts, limit=reach)  # (s, N)
     return np.ascontiguousarray(lengths.T)
+
+
+def surface_coordinates(graph: csr_array, points: FloatArray) -> FloatArray:
+    """(N, L) lengths of shortest paths to landmarks spread over the largest piece; NaN off it.
+
+    Two points are at least as far apart along the surface as any of their coordinates differ, and
+    hardly farther than the one that differs most. Landmarks are the farthest from those before:
+    mostly the ends of limbs first.
+    """
+    lengths = edge_lengths(graph, points)  # (N, N)
+    _, piece = connected_components(lengths, directed=False)  # (N,)
+    inside = piece == np.bincount(piece).argmax()  # (N,)
+    start = int(inside.argmax())
+    start = int(np.where(inside, dijkstra(lengths, indices=start), -1.0).argmax())
+    coordinates = np.empty((len(points), _LANDMARKS))
+    least = np.full(len(points), np.inf)  # (N,)
+    for number in range(_LANDMARKS):
+        coordinates[:, number] = dijkstra(lengths, indices=start)
+        least = np.minimum(least, coordinates[:, number])
+        start = int(np.where(inside, least, -1.0).argmax())
+    coordinates[~inside] = np.nan
+    return coordinates
 
 
 def nearest_on_surface(points: FloatArray, k: int, faces: IntArray | None = None) -> IntArray:

@@ -17,6 +17,7 @@ from ltenet.geometry.surface_graph import (
     mesh_graph,
     region_faces,
     region_graph,
+    surface_coordinates,
     voronoi_regions,
 )
 from ltenet.lazy import lazy
@@ -96,6 +97,13 @@ class Sample:
         assert self._mesh is not None
         return voronoi_regions(self._mesh, self.shape.points, self.rows)
 
+    @lazy
+    def _along(self) -> FloatArray | None:
+        """(n, L) coordinates of the embedded points along the surface; None for clouds."""
+        if self.graph is None or not self.model.config.encoder.surface:
+            return None
+        return surface_coordinates(self.graph, self.points)
+
     def embed(self, number: int, rotation: FloatArray) -> Tensor:
         """(p, D) float32 embedding of a part of the shape rotated by (3, 3)."""
         if not self.frameless:
@@ -107,7 +115,8 @@ class Sample:
     def _embed(self, number: int, rotation: FloatArray) -> Tensor:
         points = self.points[self.parts[number]] @ rotation.T  # (p, 3)
         if number not in self._neighbors:  # the same for every rotation
-            self._neighbors[number] = self.model.graphs_of(points)
+            along = None if self._along is None else self._along[self.parts[number]]  # (p, L)
+            self._neighbors[number] = self.model.graphs_of(points, along)
         return self.model.embed(points, graphs=self._neighbors[number]).float().cpu()
 
 

@@ -55,6 +55,9 @@ class EncoderConfig:
         What the first layer reads of each point: the paper's "coordinates", or what no rotation
         changes: "invariants", or these with coordinates along "axes" that the network finds
         itself; see `frameless`.
+    surface
+        Where the surface is known, points that are far along it are no neighbours, however close
+        in space.
     """
 
     widths: tuple[int, ...] = (96, 192, 384, 768)
@@ -67,6 +70,7 @@ class EncoderConfig:
     kind: Literal["dgcnn", "pointnet", "spectral"] = "dgcnn"
     functions: int = 64
     inputs: Inputs = "coordinates"
+    surface: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "widths", tuple(self.widths))
@@ -97,6 +101,11 @@ class EncoderConfig:
             raise InputError(
                 f"encoder: got dilations {self.dilations} and dynamic {self.dynamic} for "
                 f"{self.kind}, expected neither: it has no graph; try leaving them out"
+            )
+        if self.surface and (self.kind != "dgcnn" or self.dynamic):
+            raise InputError(
+                f"encoder: got surface for {self.kind} and dynamic {self.dynamic}, expected dgcnn "
+                "with one graph in 3-D; try leaving it out"
             )
         if self.kind != "dgcnn" and self.inputs != "coordinates":
             raise InputError(
@@ -170,10 +179,22 @@ class DGCNN(nn.Module):
             return features.view(len(sizes), -1, self.config.dimension)  # (B, N, D)
         return list(features.split(sizes))
 
-    def graphs_of(self, shapes: Tensor | Sequence[Tensor]) -> list[NeighborGraph]:
-        """Neighbours of every point of a batch, as one graph for each layer."""
+    def graphs_of(
+        self, shapes: Tensor | Sequence[Tensor], along: Sequence[Tensor | None] | None = None
+    ) -> list[NeighborGraph]:
+        """Neighbours of every point of a batch, as one graph for each layer.
+
+        Parameters
+        ----------
+        shapes
+            The points.
+        along
+            (N_s, L) coordinates along the surface of each shape, see `knn_graph`, or None; used if
+            the settings say so.
+        """
         dilations = self.config.dilations or (1,) * len(self.layers)
-        return neighbor_graphs(list(shapes), self.config.neighbors, dilations)
+        along = along if self.config.surface else None
+        return neighbor_graphs(list(shapes), self.config.neighbors, dilations, along)
 
     def _embed(self, features: Tensor) -> Tensor:
         """Last linear layer: (M, sum of widths) -> (M, D)."""

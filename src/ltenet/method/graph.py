@@ -177,7 +177,10 @@ class NeighborGraph:
 
 
 def neighbor_graphs(
-    shapes: Sequence[Tensor], k: int, dilations: Sequence[int] = (1,)
+    shapes: Sequence[Tensor],
+    k: int,
+    dilations: Sequence[int] = (1,),
+    along: Sequence[Tensor | None] | None = None,
 ) -> list[NeighborGraph]:
     """Graphs of near points within each of several shapes, one block-diagonal graph a dilation.
 
@@ -190,12 +193,15 @@ def neighbor_graphs(
     dilations
         With dilation d the neighbours are every d-th of the k d nearest points: as many, spread
         over a wider surrounding. Shapes with fewer than k d points are dilated less.
+    along
+        (N_s, L) coordinates along the surface of each shape, see `knn_graph`; None for shapes whose
+        surface is not known, or for all.
     """
     blocks: dict[int, list[Tensor]] = {dilation: [] for dilation in dilations}
     start = 0
-    for points in shapes:
+    for points, own in zip(shapes, along or [None] * len(shapes), strict=True):
         widest = max(1, len(points) // k)
-        nearest = knn_graph(points, k * min(max(dilations), widest)) + start  # (N_s, >= k)
+        nearest = knn_graph(points, k * min(max(dilations), widest), own) + start  # (N_s, >= k)
         for dilation, parts in blocks.items():
             step = min(dilation, widest)
             parts.append(nearest[:, : k * step : step])  # (N_s, k)

@@ -20,9 +20,10 @@ from torch import Tensor, nn
 from ltenet.configuration import from_dict, to_dict
 from ltenet.errors import InputError, MissingError
 from ltenet.files import atomic_path
+from ltenet.geometry.arrays import FloatArray
 from ltenet.io.formats.documents import read_json
 from ltenet.method.divergence import DivergenceConfig
-from ltenet.method.encoder import EncoderConfig
+from ltenet.method.encoder import DGCNN, EncoderConfig
 from ltenet.method.encoders import make_encoder
 from ltenet.method.saved import WEIGHTS, check_sizes, read_into, write_network
 from ltenet.method.spectral import SpectralNet
@@ -76,7 +77,12 @@ class LTENet(nn.Module):
         self.encoder = make_encoder(self.config.encoder)
 
     def forward(
-        self, sources: Sequence[Tensor], targets: Sequence[Tensor], *, joint: bool = True
+        self,
+        sources: Sequence[Tensor],
+        targets: Sequence[Tensor],
+        *,
+        joint: bool = True,
+        along: tuple[Sequence[Tensor | None], Sequence[Tensor | None]] | None = None,
     ) -> tuple[list[Tensor], list[Tensor]]:
         """Embed B normalised pairs: (N_b, 3) and (M_b, 3) each -> (N_b, D) and (M_b, D) each.
 
@@ -85,11 +91,21 @@ class LTENet(nn.Module):
         joint
             Both shapes go through the network in one pass and share the batch statistics. False
             makes two passes with statistics of their own, as DPC does.
+        along
+            (N_b, L) and (M_b, L) coordinates along the surfaces, in the unit of the points; None
+            for shapes whose surface is not known, or for all.
         """
+        here, there = along or ([None] * len(sources), [None] * len(targets))
         if not joint:
-            return list(self.encoder(sources)), list(self.encoder(targets))
-        features = list(self.encoder([*sources, *targets]))
+            return self._embedded(sources, here), self._embedded(targets, there)
+        features = self._embedded([*sources, *targets], [*here, *there])
         return features[: len(sources)], features[len(sources) :]
+
+    def _embedded(self, shapes: Sequence[Tensor], along: Sequence[Tensor | None]) -> list[Tensor]:
+        """Features (N_b, D) of each of several shapes."""
+        if not isinstance(self.encoder, DGCNN):
+            return list(self.encoder(shapes))
+        return list(self.encoder(shapes, self.encoder.graphs_of(shapes, along)))
 
     @torch.no_grad()
     def embed(
@@ -142,8 +158,24 @@ class LTENet(nn.Module):
         return features.float().cpu()
 
     @torch.no_grad()
-    def graphs_of(self, shape: Shape | Tensor | ArrayLike) -> Sequence[Any]:
-        """Neighbours of every point of a shape, or its eigenbasis, as `embed` needs them."""
+    def graphs_of(
+        self, shape: Shape | Tensor | ArrayLike, along: FloatArray | None = None
+    ) -> Sequence[Any]:
+        """Neighbours of every point of a shape, or its eigenbasis, as `embed` needs them.
+
+        Parameters
+        ----------
+        shape
+            What is to be embedded.
+        along
+            (N, L) coordinates along its surface, see `surface_coordinates`, if it is known.
+        """
+        if along is not None and isinstance(self.encoder, DGCNN):
+            # Neighbours do not depend on the unit, which the coordinates share.
+            points = torch.as_tensor(shape.points if isinstance(shape, Shape) else shape)  # (N, 3)
+            points = points.to(next(self.parameters()))
+            own = torch.as_tensor(along).to(points)  # (N, L)
+            return self.encoder.graphs_of([points], [own])
         points = self._normalized(shape)  # (N, 3)
         if isinstance(self.encoder, SpectralNet) and isinstance(shape, Shape):
             faces = None if shape.faces is None else torch.from_numpy(shape.faces.copy())

@@ -20,6 +20,9 @@ from ltenet.geometry.surface_graph import nearest_on_surface
 BLOCK_ENTRIES = 1 << 22
 #: Strips of rows in which a symmetric product is computed up to its diagonal.
 _STRIPS = 4
+#: A point that is so many times as far along the surface as in space, and this many spacings more,
+#: belongs to another part of the shape that is merely close.
+_DETOUR, _DETOUR_SPACINGS = 2.0, 4.0
 
 
 class TopK(NamedTuple):
@@ -37,7 +40,7 @@ class TopK(NamedTuple):
     scores: Tensor
 
 
-def knn_graph(points: Tensor, k: int) -> Tensor:
+def knn_graph(points: Tensor, k: int, along: Tensor | None = None) -> Tensor:
     """Euclidean neighbours of every point among the points themselves, itself first.
 
     Parameters
@@ -46,6 +49,10 @@ def knn_graph(points: Tensor, k: int) -> Tensor:
         (N, C) coordinates, any C; a KD-tree answers on the CPU, blocked products elsewhere.
     k
         Number of neighbours, the point itself included.
+    along
+        (N, L) coordinates along the surface, in the unit of the points, if it is known; see
+        `surface_coordinates`. Points that are close in space but far along the surface, such as a
+        foot and the knee that it touches, are neighbours only where there are too few others.
 
     Returns
     -------
@@ -54,6 +61,8 @@ def knn_graph(points: Tensor, k: int) -> Tensor:
     """
     count = len(points)
     _check_k(k, count, what="neighbours of each point")
+    if along is not None:
+        return _itself_first(_close_along(points.detach(), k, along))
     if points.device.type == "cpu" and points.shape[1] <= 3:
         coordinates = points.detach().numpy()
         indices = torch.from_numpy(KDTree(coordinates).query(coordinates, k=k)[1])
@@ -216,6 +225,29 @@ def _stacked(parts: list[TopK], like: Tensor) -> TopK:
         torch.stack(part).view(*like.shape[:-1], -1) for part in zip(*parts, strict=True)
     )
     return TopK(indices, scores)
+
+
+def _close_along(points: Tensor, k: int, along: Tensor) -> Tensor:
+    """(N, k) nearest points in space, those that are far along the surface last."""
+    spacing = (points - points[knn_graph(points, min(2, len(points)))[:, -1]]).norm(dim=1).median()
+    beyond = 2 * (points.amax(dim=0) - points.amin(dim=0)).norm()  # ()
+    columns = along.T.contiguous()  # (L, N)
+    rows = max(1, BLOCK_ENTRIES // len(points))
+    found = []
+    for start in range(0, len(points), rows):
+        own = slice(start, start + rows)
+        # Exact, unlike the products that `cdist` prefers: duplicates must not get lost.
+        mode = "donot_use_mm_for_euclid_dist"
+        apart = torch.cdist(points[own], points, compute_mode=mode)  # (b, N)
+        path, step = torch.zeros_like(apart), torch.empty_like(apart)  # (b, N) each
+        for column in columns:
+            torch.sub(column[own, None], column, out=step)
+            torch.maximum(path, step.abs_(), out=path)
+        # Off the surface there is no path, and NaN is not far.
+        far = path > _DETOUR * apart + _DETOUR_SPACINGS * spacing  # (b, N)
+        apart += beyond * far
+        found.append(apart.topk(k, dim=1, largest=False).indices)
+    return torch.cat(found)
 
 
 def _blocked_knn(points: Tensor, k: int) -> Tensor:

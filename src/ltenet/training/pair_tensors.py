@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ltenet.data.training_pairs import TrainingPair
+from ltenet.method.model import LTENet
 
 
 class PairTensors(NamedTuple):
@@ -24,6 +25,8 @@ class PairTensors(NamedTuple):
         (N,) and (M,) bool: whether that is known.
     source_rest, target_rest
         (N, 3) and (M, 3) where each point lies on the template, or None.
+    source_along, target_along
+        (N, L) and (M, L) coordinates along the surfaces, or None.
     """
 
     source: Tensor
@@ -34,6 +37,8 @@ class PairTensors(NamedTuple):
     target_known: Tensor
     source_rest: Tensor | None = None
     target_rest: Tensor | None = None
+    source_along: Tensor | None = None
+    target_along: Tensor | None = None
 
     @classmethod
     def of(cls, pair: TrainingPair, device: torch.device) -> PairTensors:
@@ -50,6 +55,19 @@ class PairTensors(NamedTuple):
                 if value is not None  # places on a template need not be known
             }
         )
+
+
+def embed_pairs(
+    model: LTENet, pairs: Sequence[PairTensors], *, joint: bool = True
+) -> tuple[list[Tensor], list[Tensor]]:
+    """Embed both shapes of every pair: B x (N, D) and B x (M, D)."""
+    found: tuple[list[Tensor], list[Tensor]] = model(
+        [pair.source for pair in pairs],
+        [pair.target for pair in pairs],
+        joint=joint,
+        along=([pair.source_along for pair in pairs], [pair.target_along for pair in pairs]),
+    )
+    return found
 
 
 def both_shapes(pairs: Sequence[PairTensors]) -> list[Tensor]:

@@ -18,7 +18,7 @@ from ltenet.refinement.embedded_shape import EmbeddedShape
 from ltenet.refinement.pair import Pair
 from ltenet.refinement.polishing import polish
 from ltenet.training.config import SelfTrainingTerm
-from ltenet.training.pair_tensors import PairTensors
+from ltenet.training.pair_tensors import PairTensors, embed_pairs
 
 #: Misfit of a constellation up to which an exact match is trusted.
 _TRUSTED = 0.5
@@ -103,7 +103,7 @@ def _features(teacher: LTENet, pair: PairTensors) -> tuple[Tensor, Tensor]:
     training = teacher.training
     teacher.eval()
     try:
-        source, target = teacher.encoder([pair.source, pair.target])
+        (source,), (target,) = embed_pairs(teacher, [pair])
         return source, target
     finally:
         teacher.train(training)

@@ -14,7 +14,7 @@ from ltenet.data.loading import Drawable
 from ltenet.data.training_pairs import TrainingPair
 from ltenet.errors import UsageError
 from ltenet.method.model import LTENet
-from ltenet.training.pair_tensors import PairTensors
+from ltenet.training.pair_tensors import PairTensors, embed_pairs
 
 
 @torch.no_grad()
@@ -56,7 +56,7 @@ def settle(
                 PairTensors.of(pairs.draw(number * batch_size + index), device)
                 for index in range(batch_size)
             ]
-            model([pair.source for pair in batch], [pair.target for pair in batch])
+            embed_pairs(model, batch)
     finally:
         for norm, momentum in zip(norms, momenta, strict=True):
             norm.momentum = momentum

@@ -22,7 +22,7 @@ from ltenet.method.model import LTENet
 from ltenet.training.average import WeightAverage
 from ltenet.training.config import TrainingConfig
 from ltenet.training.objectives import StepLoss, step_loss
-from ltenet.training.pair_tensors import PairTensors
+from ltenet.training.pair_tensors import PairTensors, embed_pairs
 from ltenet.training.validation import Scores, score, scores_of_maps
 
 
@@ -163,11 +163,7 @@ class EmbeddingTrainee(Trainee):
 
     def loss(self, pairs: Sequence[PairTensors], progress: float) -> StepLoss:
         """Embed both shapes of every pair and add up the objectives."""
-        source, target = self.model(  # B x (N, D), B x (M, D)
-            [pair.source for pair in pairs],
-            [pair.target for pair in pairs],
-            joint=self.config.joint,
-        )
+        source, target = embed_pairs(self.model, pairs, joint=self.config.joint)
         teacher = self.model if self._average is None else self._average.model
         return step_loss(pairs, source, target, self.config, progress=progress, teacher=teacher)
 

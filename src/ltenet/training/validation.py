@@ -22,7 +22,7 @@ from ltenet.method.neighbors import cosine_topk
 from ltenet.metrics import accuracy, distances_to_truth, flipped
 from ltenet.training.config import TrainingConfig
 from ltenet.training.objectives import reconstruction_loss
-from ltenet.training.pair_tensors import PairTensors
+from ltenet.training.pair_tensors import PairTensors, embed_pairs
 
 
 class Scores(NamedTuple):
@@ -124,7 +124,7 @@ def mean_scores(sums: Tensor) -> Validation:
 def score(model: LTENet, pair: TrainingPair, config: TrainingConfig) -> Scores:
     """Embed one pair and score the map from source to target."""
     tensors = PairTensors.of(pair, next(model.parameters()).device)
-    source, target = model.encoder([tensors.source, tensors.target])  # (N, D), (M, D)
+    (source,), (target,) = embed_pairs(model, [tensors])  # (N, D), (M, D)
     term = config.reconstruction
     loss = reconstruction_loss([tensors], [source], [target], term, config.model)
     forth = cosine_topk(source, target, 1).indices[:, 0].cpu().numpy()  # (N,)
