@@ -250,6 +250,28 @@ def test_mixtures():
     assert np.mean([pair.shared for pair in drawn]) == pytest.approx(0.3, abs=0.08)
 
 
+def test_a_share_of_the_shapes_knows_its_surface():
+    config = PairConfig(points=(256, 256), augmentation=Augmentation(scale=0.2))
+    pairs = TrainingPairs(replace(config, surface_share=0.5), 3)
+    drawn, plain = pairs.draw(2), TrainingPairs(config, 3).draw(2)
+    np.testing.assert_array_equal(drawn.source, plain.source)
+    assert plain.source_along is None
+    assert plain.target_along is None
+    known = [
+        along is not None
+        for index in range(30)
+        for along in (pairs.draw(index).source_along, pairs.draw(index).target_along)
+    ]
+    assert 0.25 < np.mean(known) < 0.75
+    pair = TrainingPairs(replace(config, surface_share=1.0), 3).draw(2)
+    # No shortcut leads through space: most points are farther apart along the surface.
+    rows = np.arange(0, 256, 8)
+    apart = np.linalg.norm(pair.source[rows, None] - pair.source[rows], axis=2)
+    along = np.abs(pair.source_along[rows, None] - pair.source_along[rows]).max(axis=2)
+    assert np.mean(along[apart > 0] > 0.9 * apart[apart > 0]) > 0.85
+    assert np.median(along[apart > 0] / apart[apart > 0]) < 2
+
+
 def test_augmentation_off_and_switched_on():
     plain = stream().draw(0)
     assert same(plain, stream(augmentation=Augmentation()).draw(0))
@@ -364,6 +386,7 @@ def test_thin_parts_are_small(what):
         {"what": "plant"},
         {"sampling": "none"},
         {"shared_share": 1.5},
+        {"surface_share": -0.1},
         {"by": "edge"},
         {"points": (1, 5)},
         {"points": (9, 5)},

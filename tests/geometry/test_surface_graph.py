@@ -13,6 +13,7 @@ from ltenet.geometry.surface_graph import (
     nearest_on_surface,
     region_faces,
     region_graph,
+    surface_coordinates,
     surface_graph,
     voronoi_regions,
 )
@@ -158,3 +159,25 @@ def test_graphs_have_the_narrow_indices_of_older_scipy() -> None:
     for graph in (cloud_graph(points), mesh_graph(faces, 20)):
         for made in (graph, edge_lengths(graph, points)):
             assert made.indices.dtype == made.indptr.dtype == np.int32
+
+
+def test_coordinates_along_the_surface_differ_by_less_than_all_shortest_paths() -> None:
+    points = np.random.default_rng(4).standard_normal((80, 3))
+    graph = cloud_graph(points)
+    paths = distances_along(graph, points, np.arange(80))  # (80, 80)
+    coordinates = surface_coordinates(graph, points)  # (80, 32)
+    apart = np.abs(coordinates[:, None] - coordinates).max(axis=2)  # (80, 80)
+    assert (apart <= paths + 1e-9).all()
+    # 32 of the 80 points are landmarks, whose own paths are exact.
+    assert np.isclose(apart, paths).mean() > 0.5
+
+
+def test_coordinates_along_the_surface_are_those_of_the_largest_piece() -> None:
+    small, large = sheet(4), sheet(6)
+    assert small.faces is not None
+    assert large.faces is not None
+    points = np.concatenate([small.points, large.points + 20])
+    graph = mesh_graph(np.concatenate([small.faces, large.faces + len(small)]), len(points))
+    coordinates = surface_coordinates(graph, points)
+    assert np.isnan(coordinates[: len(small)]).all()
+    assert np.isfinite(coordinates[len(small) :]).all()

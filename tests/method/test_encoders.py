@@ -167,6 +167,8 @@ def test_older_configurations_mean_the_papers_network() -> None:
     [
         ({"kind": "other"}, "got the kind 'other'"),
         ({"kind": "pointnet", "dynamic": True}, "it has no graph"),
+        ({"kind": "pointnet", "surface": True}, "got surface for pointnet"),
+        ({"surface": True, "dynamic": True}, "dynamic True, expected dgcnn"),
         ({"kind": "spectral", "functions": 1}, "got 1 eigenfunctions"),
     ],
 )

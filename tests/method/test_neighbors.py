@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ltenet.errors import InputError
+from ltenet.geometry.surface_graph import cloud_graph, distances_along, surface_coordinates
 from ltenet.method import neighbors
 from ltenet.method.neighbors import (
     cosine_topk,
@@ -171,3 +173,55 @@ def test_paths_do_not_jump_between_limbs() -> None:
     along_surface = surface_neighbors(points, 24)[0, 80]
     assert (near >= 101).any()
     assert (along_surface < 101).all()
+
+
+def hairpin(gap: float) -> np.ndarray:
+    """A strip of 2 x 120 points with spacing 1, bent back upon itself: its arms are `gap` apart."""
+    around = np.linspace(0, np.pi, 20)
+    arm = np.arange(50.0)
+    x = np.concatenate([arm[::-1], -gap / 2 * np.sin(around), arm])
+    y = np.concatenate([0 * arm + gap / 2, gap / 2 * np.cos(around), 0 * arm - gap / 2])
+    return np.concatenate([np.stack([x, y, 0 * x + z], axis=1) for z in (0.0, 1.0)])
+
+
+def test_neighbors_keep_to_the_surface_where_it_is_known() -> None:
+    points = hairpin(gap=3.0)  # (240, 3)
+    links = cloud_graph(hairpin(gap=40.0))  # without those across the gap
+    along = surface_coordinates(links, points)  # (240, 32)
+    paths = distances_along(links, points, np.arange(240))  # (240, 240)
+    tensor, coordinates = torch.from_numpy(points), torch.from_numpy(along)
+    tips = np.flatnonzero(points[:, 0] > 30)
+
+    def crossed(found: torch.Tensor) -> float:
+        return float((paths[tips[:, None], found[tips].numpy()] > 60).mean())
+
+    assert crossed(knn_graph(tensor, 16)) > 0.15
+    assert crossed(knn_graph(tensor, 16, coordinates)) == 0.0
+    # Turning and scaling the shape changes nothing.
+    again = knn_graph(3 * tensor[:, [2, 0, 1]], 16, 3 * coordinates)
+    assert crossed(again) == 0.0
+    # Where there are too few others, points across the gap are better than none.
+    everything = knn_graph(tensor, 240, coordinates).sort(dim=1).values
+    assert torch.equal(everything, torch.arange(240).expand(240, 240))
+
+
+def test_far_along_the_surface_is_decided_as_by_a_loop_over_all_pairs() -> None:
+    rng = np.random.default_rng(3)
+    points, along = rng.random((60, 3)), 4 * rng.random((60, 5))
+    along[50:] = np.nan  # off the surface
+    apart = np.linalg.norm(points[:, None] - points, axis=2)
+    nearest = np.sort(apart, axis=1)[:, 1]
+    spacing = np.sort(nearest)[29]  # torch takes the lower of the two middle values
+    expected = np.empty((60, 9), dtype=np.int64)
+    for i in range(60):
+        path = [np.abs(along[i] - along[j]).max() for j in range(60)]
+        far = [path[j] > 2 * apart[i, j] + 4 * spacing for j in range(60)]
+        expected[i] = sorted(range(60), key=lambda j: (j != i, far[j], apart[i, j]))[:9]
+    found = knn_graph(torch.from_numpy(points), 9, torch.from_numpy(along))
+    np.testing.assert_array_equal(found.numpy(), expected)
+
+
+def test_a_surface_that_is_not_known_changes_nothing() -> None:
+    points = torch.rand(50, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    nowhere = torch.full((50, 4), torch.nan, dtype=torch.float64)
+    assert torch.equal(knn_graph(points, 7, nowhere), knn_graph(points, 7))
