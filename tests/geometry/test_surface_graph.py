@@ -5,6 +5,7 @@ import torch
 from scipy.spatial.distance import cdist
 
 from ltenet.geometry.surface_graph import (
+    across_seams,
     cloud_graph,
     distance_to_nearest,
     distances_along,
@@ -181,3 +182,21 @@ def test_coordinates_along_the_surface_are_those_of_the_largest_piece() -> None:
     coordinates = surface_coordinates(graph, points)
     assert np.isnan(coordinates[: len(small)]).all()
     assert np.isfinite(coordinates[len(small) :]).all()
+
+
+def test_ways_cross_seams_where_points_are_repeated() -> None:
+    whole = sheet(6)
+    assert whole.faces is not None
+    # Cut between the third and the fourth column: the right half has vertices of its own.
+    right = whole.points[:, 0] >= 3
+    own = np.where(right, np.cumsum(right) - 1 + len(whole), np.arange(len(whole)))
+    faces = np.where(right[whole.faces].all(axis=1)[:, None], own[whole.faces], whole.faces)
+    points = np.concatenate([whole.points, whole.points[right]])
+    torn = mesh_graph(faces, len(points))
+    assert np.isinf(distances_along(torn, points, np.array([0]))[-1, 0])
+    joined = across_seams(torn, points)
+    expected = distances_along(mesh_graph(whole.faces, len(whole)), whole.points, np.array([0]))
+    found = distances_along(joined, points, np.array([0]))
+    np.testing.assert_allclose(found[-1], expected[-1], atol=1e-6)
+    intact = mesh_graph(whole.faces, len(whole))
+    assert across_seams(intact, whole.points) is intact

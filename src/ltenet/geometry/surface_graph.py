@@ -17,6 +17,8 @@ from ltenet.geometry.neighbors import nearest_neighbors
 _CLOUD_NEIGHBORS = 8
 #: How much longer paths along a cloud's graph are at most, mostly.
 _DETOUR = 1.5
+#: An odd number that spreads the bits of coordinates.
+_MIX = np.uint64(0x9E3779B97F4A7C15)
 #: Landmarks from which distances along a surface are measured.
 _LANDMARKS = 32
 
@@ -45,6 +47,27 @@ def mesh_graph(faces: IntArray, count: int, *, diagonals: bool = False) -> csr_a
         start = np.concatenate([start, opposite[shared]])
         stop = np.concatenate([stop, opposite[shared + 1]])
     return _symmetric(start, stop, count)
+
+
+def across_seams(graph: csr_array, points: FloatArray) -> csr_array:
+    """Link the points of an (N, N) graph that have the same place.
+
+    Files that store texture coordinates by vertex repeat vertices along seams, where no edge
+    crosses.
+    """
+    bits = np.ascontiguousarray(points + 0.0).view(np.uint64)  # (N, 3); -0.0 becomes 0.0
+    mixed = np.zeros(len(points), dtype=np.uint64)  # (N,)
+    for column in bits.T:  # one number a point: sorting these is faster than sorting triples
+        mixed = (mixed ^ column) * _MIX
+        mixed ^= mixed >> np.uint64(29)
+    _, first, group = np.unique(mixed, return_index=True, return_inverse=True)
+    if len(first) == len(points):
+        return graph
+    start, stop = np.arange(len(points)), first[group.reshape(-1)]  # (N,), (N,)
+    same = (points[start] == points[stop]).all(axis=1)  # (N,), but for a collision of the mix
+    joined = graph + _symmetric(start[same], stop[same], len(points))
+    joined.data[:] = 1.0
+    return joined
 
 
 def cloud_graph(points: FloatArray) -> csr_array:

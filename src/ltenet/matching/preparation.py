@@ -108,7 +108,12 @@ class Prepared:
             return self._known[number]
         if self.at_once is not None:
             rows = torch.from_numpy(self.sample.parts[number])  # (p,)
-            return self.sample.model.embed_placed(self.points[rows], at_once=self.at_once)
+            along = self.sample.along(number)  # (p, L)
+            if along is not None:
+                along = along * np.linalg.norm(self.matrix[0, :3])
+            return self.sample.model.embed_placed(
+                self.points[rows], at_once=self.at_once, along=along
+            )
         return self.sample.embed(number, self.rotation)
 
     @property

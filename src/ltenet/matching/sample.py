@@ -14,6 +14,7 @@ from ltenet.geometry.arrays import FloatArray, IntArray
 from ltenet.geometry.farthest_points import farthest_point_sample
 from ltenet.geometry.normals import vertex_areas
 from ltenet.geometry.surface_graph import (
+    across_seams,
     mesh_graph,
     region_faces,
     region_graph,
@@ -86,10 +87,10 @@ class Sample:
 
     @lazy
     def _mesh(self) -> csr_array | None:
-        """(N, N) adjacency of all points; None for clouds."""
+        """(N, N) adjacency of all points, also across seams; None for clouds."""
         if self.shape.faces is None or len(self.shape.faces) == 0:
             return None
-        return mesh_graph(self.shape.faces, len(self.shape))
+        return across_seams(mesh_graph(self.shape.faces, len(self.shape)), self.shape.points)
 
     @lazy
     def _regions(self) -> IntArray:
@@ -97,12 +98,15 @@ class Sample:
         assert self._mesh is not None
         return voronoi_regions(self._mesh, self.shape.points, self.rows)
 
+    def along(self, number: int) -> FloatArray | None:
+        """(p, L) coordinates of a part along the surface, if there is one and the model asks."""
+        return None if self._along is None else self._along[self.parts[number]]
+
     @lazy
     def _along(self) -> FloatArray | None:
-        """(n, L) coordinates of the embedded points along the surface; None for clouds."""
         if self.graph is None or not self.model.config.encoder.surface:
             return None
-        return surface_coordinates(self.graph, self.points)
+        return surface_coordinates(self.graph, self.points)  # (n, L)
 
     def embed(self, number: int, rotation: FloatArray) -> Tensor:
         """(p, D) float32 embedding of a part of the shape rotated by (3, 3)."""
@@ -115,8 +119,7 @@ class Sample:
     def _embed(self, number: int, rotation: FloatArray) -> Tensor:
         points = self.points[self.parts[number]] @ rotation.T  # (p, 3)
         if number not in self._neighbors:  # the same for every rotation
-            along = None if self._along is None else self._along[self.parts[number]]  # (p, L)
-            self._neighbors[number] = self.model.graphs_of(points, along)
+            self._neighbors[number] = self.model.graphs_of(points, self.along(number))
         return self.model.embed(points, graphs=self._neighbors[number]).float().cpu()
 
 

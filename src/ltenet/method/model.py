@@ -133,7 +133,9 @@ class LTENet(nn.Module):
             self.train(training)
 
     @torch.no_grad()
-    def embed_placed(self, points: Tensor, *, at_once: int) -> Tensor:
+    def embed_placed(
+        self, points: Tensor, *, at_once: int, along: FloatArray | None = None
+    ) -> Tensor:
         """Features (N, D) of (N, 3) points that are where they belong on a normalised shape.
 
         For parts of shapes. The network is local, so that a part has the features of the whole if
@@ -145,6 +147,8 @@ class LTENet(nn.Module):
             What is embedded, as it is.
         at_once
             How many points go through the network together, about: this sets their spacing.
+        along
+            (N, L) coordinates along the surface, in the unit of the points, if it is known.
         """
         training, parameter = self.training, next(self.parameters())
         features = parameter.new_empty(len(points), self.config.encoder.dimension)  # (N, D)
@@ -152,7 +156,8 @@ class LTENet(nn.Module):
         try:
             for rows in order.tensor_split(max(1, round(len(points) / at_once))):
                 own = points[rows].to(parameter)  # (n, 3)
-                features[rows] = self.eval().encoder(own[None])[0]
+                known = None if along is None else torch.as_tensor(along[rows]).to(own)  # (n, L)
+                (features[rows],) = self.eval()._embedded([own], [known])
         finally:
             self.train(training)
         return features.float().cpu()
