@@ -2,6 +2,7 @@
 
     python -m tools.ship_weights human --run runs/human
     python -m tools.ship_weights human animal --orientation runs/orientation
+    python -m tools.ship_weights paper-human --run runs/paper-human --which settled
 
 Parameters and running statistics lose nothing that a map shows; counters stay whole. The model
 card beside the weights is written by hand, and `tools.calibrate` goes with new weights.
@@ -38,7 +39,13 @@ def main() -> None:
     """Copy weights of the embedding, of orientation, or both."""
     parser = argparse.ArgumentParser(description="Copy trained weights into the package.")
     parser.add_argument("names", nargs="+", help="names under which the package ships them")
-    parser.add_argument("--run", type=Path, help="folder of the run; its best weights are taken")
+    parser.add_argument("--run", type=Path, help="folder of the run")
+    parser.add_argument(
+        "--which",
+        choices=("best", "settled"),
+        default="best",
+        help="settled: with the statistics that `ltenet paper` tests",
+    )
     parser.add_argument("--orientation", type=Path, help="folder of the orientation networks")
     options = parser.parse_args()
     if options.run is not None and len(options.names) > 1:
@@ -47,9 +54,10 @@ def main() -> None:
         target = WEIGHTS / name
         target.mkdir(parents=True, exist_ok=True)
         if options.run is not None:
-            copy_halved(options.run / "best" / "model.safetensors", target / "model.safetensors")
+            source = options.run / options.which
+            copy_halved(source / "model.safetensors", target / "model.safetensors")
             with atomic_path(target / "config.json", force=True) as path:
-                path.write_bytes((options.run / "best" / "config.json").read_bytes())
+                path.write_bytes((source / "config.json").read_bytes())
         if options.orientation is not None:
             copy_halved(options.orientation / orientation.FILE, target / orientation.FILE)
         note_files(target)
