@@ -36,7 +36,7 @@ KINDS: tuple[Body, ...] = ("human", "animal")
 def errors(shapes: GeneratedMeshes, matcher: Matcher, pair: int) -> list[float]:
     """Mean error of one pair without and with sharpening."""
     source, target = (int(index) for index in shapes.pairs[pair])
-    meshes = [_turned(shapes.shape(index), index) for index in (source, target)]
+    meshes = [turned(shapes.shape(index), index) for index in (source, target)]
     best = matcher.choose(matcher.prepare(meshes[0]), matcher.prepare(meshes[1]))
     listed = shapes.listed(source, target)
     faces = meshes[1].faces
@@ -52,7 +52,8 @@ def errors(shapes: GeneratedMeshes, matcher: Matcher, pair: int) -> list[float]:
     return found
 
 
-def _turned(shape: Shape, index: int) -> Shape:
+def turned(shape: Shape, index: int) -> Shape:
+    """Turn a shape at random, the same way each time."""
     turn: FloatArray = Rotation.random(random_state=index).as_matrix()
     return Shape(shape.points @ turn.T, shape.faces, name=shape.name)
 

@@ -106,6 +106,22 @@ def agreement(*results: Result) -> str:
     return markdown_table(["map", *heads], rows)
 
 
+def surface(result: Result) -> str:
+    """Show what neighbours along the surface gain on meshes."""
+    rows = [
+        [
+            f"{what}s, {figures['pairs']} pairs",
+            name,
+            *(f"{row[key]:.2f}" for key in ("mean", "median")),
+            f"{row['failed_percent']:.0f}",
+        ]
+        for what, figures in result["figures"].items()
+        for name, row in figures.items()
+        if name != "pairs"
+    ]
+    return markdown_table(["meshes", "map, neighbours", "mean", "median", "failed, %"], rows)
+
+
 def sharpening(result: Result) -> str:
     """Show what sharpening gains on meshes."""
     rows = [
@@ -197,6 +213,7 @@ TABLES = {
         "soft": Table(soft, ("soft",)),
         "repair": Table(repair, ("repair",)),
         "agreement": Table(agreement, ("agreement-human", "agreement-animal")),
+        "surface": Table(surface, ("surface",)),
         "sharpening": Table(sharpening, ("sharpening",)),
         "same-points": Table(
             same_points, ("same-points-human", "same-points-human-256", "same-points-animal")

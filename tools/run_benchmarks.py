@@ -54,6 +54,7 @@ REFINEMENT = (
     Bench("repair", (*_TABLE, "repair", "--pairs", "4")),
     Bench("agreement-human", (*_TABLE, "agreement", "--pairs", "24")),
     Bench("agreement-animal", (*_TABLE, "agreement", "--pairs", "24", *_ANIMALS)),
+    Bench("surface", ("benchmarks.surface",)),
     Bench("sharpening", ("benchmarks.sharpening",)),
     Bench("same-points-human", (*_TABLE, "same-points", "--pairs", "8")),
     Bench("same-points-human-256", (*_TABLE, "same-points", "--pairs", "5", "--points", "256")),
