@@ -73,7 +73,7 @@ def benches() -> list[Bench]:
             found.append(_own(name, f"{model}-unsupervised", sampling, "none"))
             # The paper's objective alone: `ltenet train paper --name paper-human`. It has no
             # orientation network, and was shown shapes as they come.
-            plain = _own(name, f"runs/paper-{model}/best", sampling, "none")
+            plain = _own(name, f"runs/paper-{model}/settled", sampling, "none")
             found.append(Bench(f"{name}-{sampling}-paper-none", (*plain.words, "--orient", "none")))
     # By default the weights are chosen for each pair; apes and centaurs resemble people too.
     found.append(_own("tosca", "auto", "independent", "coherent"))

@@ -147,6 +147,21 @@ class SideDrawer:
         return hole_mask(self._graphs[template.name], vertices, area, shares, rng)
 
 
+def shared_anchors(anchors: Anchors, side: Side, count: int, rng: np.random.Generator) -> Anchors:
+    """Anchors that a side still has, shuffled, and filled up where too few of them are left."""
+    partners = anchors.take(np.flatnonzero(anchors.inside(side.kept))[:count])
+    missing = count - len(partners.corners)
+    if missing > 0:
+        taken = np.zeros(len(side.kept), dtype=bool)  # (V,)
+        taken[partners.corners] = True
+        extra = side.draw(missing, rng, taken=taken)
+        partners = Anchors(
+            np.concatenate([partners.corners, extra.corners]),
+            np.concatenate([partners.weights, extra.weights]),
+        )
+    return partners.take(rng.permutation(count))
+
+
 def with_common_part(source: Side, target: Side) -> Side:
     """Return the target, whole if the two kept parts have next to nothing in common."""
     common = int((source.kept & target.kept).sum())

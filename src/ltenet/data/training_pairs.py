@@ -15,16 +15,15 @@ from numpy.typing import NDArray
 
 from ltenet.bodies.body_frame import upright_matrix
 from ltenet.bodies.body_pairs import BodyGenerator, What, draw_two_bodies, own_generator
-from ltenet.bodies.generated import GeneratedBody, Template
+from ltenet.bodies.generated import GeneratedBody
 from ltenet.data.augmentation import Augmentation, add_noise, draw_similarity
-from ltenet.data.drawn_side import Side, SideDrawer, with_common_part
+from ltenet.data.drawn_side import Side, SideDrawer, shared_anchors, with_common_part
 from ltenet.data.readers import READERS
 from ltenet.data.sampling import Anchors
 from ltenet.data.scans import add_wobble
+from ltenet.data.template_surfaces import TemplateSurfaces
 from ltenet.errors import InputError
 from ltenet.geometry.arrays import FloatArray
-from ltenet.geometry.normals import face_areas
-from ltenet.geometry.surface_graph import mesh_graph, surface_coordinates
 from ltenet.shape import CANONICAL_RADIUS, normalizing_matrix
 
 Split = Literal["train", "validation"]
@@ -206,7 +205,7 @@ class TrainingPairs:
         self.split = split
         self._given_generator = generator
         self._sides = SideDrawer(config.augmentation)
-        self._coordinates: dict[str, FloatArray] = {}  # along the surface, by template
+        self._surfaces = TemplateSurfaces()
 
     def draw(self, index: int) -> TrainingPair:
         """Make pair number `index`, from 0 without an end."""
@@ -235,6 +234,7 @@ class TrainingPairs:
         to_target = target_turn @ self._normalizing(target_points)  # (4, 4)
         mirrored, opposite = source.through(template.mirror), source.through(template.opposite)
         known = self._rng(_SURFACES, index).random(2) < self.config.surface_share  # (2,)
+        along = self._surfaces.along
         return TrainingPair(
             source=self._scanned(_moved(source_points, to_source), source_rng),
             target=self._scanned(_moved(target_points, to_target), target_rng),
@@ -251,30 +251,13 @@ class TrainingPairs:
             families=(body.family, other.family),
             source_rest=None if template.rest is None else _single(source.on(template.rest)),
             target_rest=None if template.rest is None else _single(target.on(template.rest)),
-            source_along=self._along(source, body, template, to_source) if known[0] else None,
-            target_along=self._along(target, other, template, to_target) if known[1] else None,
+            source_along=along(source, body, template, to_source) if known[0] else None,
+            target_along=along(target, other, template, to_target) if known[1] else None,
         )
 
     def _normalizing(self, points: FloatArray) -> FloatArray:
         """(4, 4) matrix that normalises one shape by its own drawn points."""
         return normalizing_matrix(points, radius=self.config.radius, center=self.config.center)
-
-    def _along(
-        self, anchors: Anchors, body: GeneratedBody, template: Template, matrix: FloatArray
-    ) -> Float32Array | None:
-        """(N, L) coordinates along the surface of a body that is moved by a (4, 4) matrix.
-
-        Bending hardly changes them, so those of the template serve all its bodies, at their size.
-        """
-        if template.rest is None:
-            return None
-        faces, rest = template.faces.astype(np.int64), template.rest.astype(np.float64)
-        if template.name not in self._coordinates:
-            graph = mesh_graph(faces, len(rest))
-            self._coordinates[template.name] = surface_coordinates(graph, rest)  # (V, L)
-        areas = face_areas(body.vertices, faces).sum() / face_areas(rest, faces).sum()
-        size = float(np.sqrt(areas) * np.linalg.norm(matrix[:3, 0]))
-        return _single(size * anchors.on(self._coordinates[template.name]))
 
     def _draw_bodies(
         self, index: int, rng: np.random.Generator
@@ -315,9 +298,9 @@ class TrainingPairs:
         # The more complete shape is drawn first: points that the other one lacks stay in it.
         if source.kept.sum() >= target.kept.sum():
             anchors = source.draw(count, rng, taken=np.zeros(len(source.kept), dtype=bool))
-            return anchors, _partners(anchors, target, target_count, other_rng)
+            return anchors, shared_anchors(anchors, target, target_count, other_rng)
         anchors = target.draw(target_count, rng, taken=np.zeros(len(target.kept), dtype=bool))
-        return _partners(anchors, source, count, other_rng), anchors
+        return shared_anchors(anchors, source, count, other_rng), anchors
 
     def _scanned(self, points: FloatArray, rng: np.random.Generator) -> Float32Array:
         """(N, 3) points as a scanner gives them: displaced smoothly, and noisy."""
@@ -343,21 +326,6 @@ def check_stream(seed: int, split: str) -> None:
             f"got seed {seed} and split {split!r}, expected a seed of at least 0 and train or "
             "validation; try seed 0"
         )
-
-
-def _partners(anchors: Anchors, side: Side, count: int, rng: np.random.Generator) -> Anchors:
-    """Anchors that a side still has, shuffled, and filled up where too few of them are left."""
-    partners = anchors.take(np.flatnonzero(anchors.inside(side.kept))[:count])
-    missing = count - len(partners.corners)
-    if missing > 0:
-        taken = np.zeros(len(side.kept), dtype=bool)  # (V,)
-        taken[partners.corners] = True
-        extra = side.draw(missing, rng, taken=taken)
-        partners = Anchors(
-            np.concatenate([partners.corners, extra.corners]),
-            np.concatenate([partners.weights, extra.weights]),
-        )
-    return partners.take(rng.permutation(count))
 
 
 def _moved(points: FloatArray, matrix: FloatArray) -> FloatArray:
