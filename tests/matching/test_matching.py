@@ -194,8 +194,10 @@ def test_large_samples_are_embedded_in_parts_of_the_size_of_training():
     # Neighbours are found once for all rotations, and are those of each.
     beside = prepared.rotated(quarter)
     assert beside.sample is prepared.sample
-    for part in prepared.sample.parts:
-        alone = model.embed(prepared.sample.points[part] @ quarter.T)
+    for number, part in enumerate(prepared.sample.parts):
+        turned = prepared.sample.points[part] @ quarter.T
+        graphs = model.graphs_of(turned, prepared.sample.along(number))
+        alone = model.embed(turned, graphs=graphs)
         torch.testing.assert_close(
             beside.embedded.features[part], F.normalize(alone, dim=1), atol=1e-3, rtol=0
         )
