@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +25,7 @@ from ltenet.evaluation.bench.mesh_scoring import edge_distances
 from ltenet.geometry.arrays import FloatArray
 from ltenet.matching.config import MatchConfig
 from ltenet.matching.matcher import Matcher
+from ltenet.matching.networks import Networks
 from ltenet.refinement.options import Method
 
 #: Seed of the bodies: odd, as validation is.
@@ -36,12 +38,16 @@ _FAILED = 5.0
 def matcher_of(model: str, refine: Method, *, surface: bool) -> Matcher:
     """Match with or without neighbours along the surface."""
     matcher = Matcher(MatchConfig(model=model, refine=refine, threshold=0.0))
-    for networks in matcher.networks:
-        network = networks.model
-        encoder = replace(network.config.encoder, surface=surface)
-        network.config = replace(network.config, encoder=encoder)
-        network.encoder.config = encoder
+    matcher.networks = tuple(_along(networks, surface) for networks in matcher.networks)
     return matcher
+
+
+def _along(networks: Networks, surface: bool) -> Networks:
+    model = deepcopy(networks.model)  # weights that are read once are shared by all matchers
+    encoder = replace(model.config.encoder, surface=surface)
+    model.config = replace(model.config, encoder=encoder)
+    model.encoder.config = encoder
+    return networks._replace(model=model)
 
 
 def errors(shapes: GeneratedMeshes, matchers: list[Matcher], pair: int) -> FloatArray:
