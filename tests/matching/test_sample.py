@@ -74,3 +74,11 @@ def test_parts_that_do_not_touch_are_embedded_alike_with_and_without_faces() -> 
     torch.testing.assert_close(
         features(apart, surface=True), features(as_cloud(apart), surface=True)
     )
+
+
+def test_a_mesh_far_from_the_origin_is_embedded_alike() -> None:
+    near = tube(gap=4.5)
+    far = Shape(1e-3 * near.points + 5e4, faces=near.faces)  # single precision would merge points
+    torch.testing.assert_close(
+        features(far, surface=True), features(near, surface=True), atol=1e-2, rtol=0
+    )

@@ -205,7 +205,9 @@ def test_neighbors_keep_to_the_surface_where_it_is_known() -> None:
     assert torch.equal(everything, torch.arange(240).expand(240, 240))
 
 
-def test_far_along_the_surface_is_decided_as_by_a_loop_over_all_pairs() -> None:
+def test_far_along_the_surface_is_decided_as_by_a_loop_over_all_pairs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     rng = np.random.default_rng(3)
     points, along = rng.random((60, 3)), 4 * rng.random((60, 5))
     along[50:] = np.nan  # off the surface
@@ -219,6 +221,11 @@ def test_far_along_the_surface_is_decided_as_by_a_loop_over_all_pairs() -> None:
         expected[i] = sorted(range(60), key=lambda j: (j != i, far[j], apart[i, j]))[:9]
     found = knn_graph(torch.from_numpy(points), 9, torch.from_numpy(along))
     np.testing.assert_array_equal(found.numpy(), expected)
+    # Large shapes look at the nearest points only, here at enough of them.
+    monkeypatch.setattr(neighbors, "_ALL_PAIRS", 10)
+    monkeypatch.setattr(neighbors, "BLOCK_ENTRIES", 700)
+    found = knn_graph(torch.from_numpy(points), 40, torch.from_numpy(along))
+    np.testing.assert_array_equal(found[:, :9].numpy(), expected)
 
 
 def test_a_surface_that_is_not_known_changes_nothing() -> None:

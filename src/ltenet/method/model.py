@@ -13,6 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
@@ -28,7 +29,7 @@ from ltenet.method.encoders import make_encoder
 from ltenet.method.saved import WEIGHTS, check_sizes, read_into, write_network
 from ltenet.method.spectral import SpectralNet
 from ltenet.method.transforms import TransformConfig
-from ltenet.shape import Shape
+from ltenet.shape import Shape, normalizing_matrix
 
 #: Raised when a change makes older config.json files mean something else.
 FORMAT = 1
@@ -116,6 +117,8 @@ class LTENet(nn.Module):
     ) -> Tensor:
         """Features (N, D) of a shape given as `Shape` or (N, 3) coordinates, normalised first.
 
+        Of a mesh, `Matcher` also uses the surface: it passes the graphs.
+
         Parameters
         ----------
         shape
@@ -176,11 +179,12 @@ class LTENet(nn.Module):
             (N, L) coordinates along its surface, see `surface_coordinates`, if it is known.
         """
         if along is not None and isinstance(self.encoder, DGCNN):
-            # Neighbours do not depend on the unit, which the coordinates share.
-            points = torch.as_tensor(shape.points if isinstance(shape, Shape) else shape)  # (N, 3)
-            points = points.to(next(self.parameters()))
-            own = torch.as_tensor(along).to(points)  # (N, L)
-            return self.encoder.graphs_of([points], [own])
+            # Neighbours depend neither on place nor on unit, but single precision does.
+            given = shape.points if isinstance(shape, Shape) else torch.as_tensor(shape).numpy()
+            matrix = normalizing_matrix(given)  # (4, 4)
+            unit, like = np.linalg.norm(matrix[0, :3]), next(self.parameters())
+            points = torch.as_tensor(given @ matrix[:3, :3].T + matrix[:3, 3]).to(like)  # (N, 3)
+            return self.encoder.graphs_of([points], [torch.as_tensor(unit * along).to(like)])
         points = self._normalized(shape)  # (N, 3)
         if isinstance(self.encoder, SpectralNet) and isinstance(shape, Shape):
             faces = None if shape.faces is None else torch.from_numpy(shape.faces.copy())

@@ -23,6 +23,8 @@ _STRIPS = 4
 #: A point that is so many times as far along the surface as in space, and this many spacings more,
 #: belongs to another part of the shape that is merely close.
 _DETOUR, _DETOUR_SPACINGS = 2.0, 4.0
+#: Most points between all of which paths are compared, which is fastest for few.
+_ALL_PAIRS = 4096
 
 
 class TopK(NamedTuple):
@@ -230,23 +232,33 @@ def _stacked(parts: list[TopK], like: Tensor) -> TopK:
 def _close_along(points: Tensor, k: int, along: Tensor) -> Tensor:
     """(N, k) nearest points in space, those that are far along the surface last."""
     spacing = (points - points[knn_graph(points, min(2, len(points)))[:, -1]]).norm(dim=1).median()
+    slack = _DETOUR_SPACINGS * spacing  # ()
+    if len(points) > _ALL_PAIRS:
+        return _nearest_close_along(points, k, along, slack)
     beyond = 2 * (points.amax(dim=0) - points.amin(dim=0)).norm()  # ()
-    columns = along.T.contiguous()  # (L, N)
-    rows = max(1, BLOCK_ENTRIES // len(points))
+    # Exact, unlike the products that `cdist` prefers: duplicates must not get lost.
+    apart = torch.cdist(points, points, compute_mode="donot_use_mm_for_euclid_dist")  # (N, N)
+    path, step = torch.zeros_like(apart), torch.empty_like(apart)  # (N, N) each
+    for column in along.T.contiguous():  # (N,)
+        torch.sub(column[:, None], column, out=step)
+        torch.maximum(path, step.abs_(), out=path)
+    # Off the surface there is no path, and NaN is not far.
+    apart += beyond * (path > _DETOUR * apart + slack)
+    return apart.topk(k, dim=1, largest=False).indices
+
+
+def _nearest_close_along(points: Tensor, k: int, along: Tensor, slack: Tensor) -> Tensor:
+    """Find the same among the 2 k nearest points in space, in blocks: linear in the points."""
+    near = knn_graph(points, min(2 * k, len(points)))  # (N, <= 2 k)
+    rows = max(1, BLOCK_ENTRIES // (near.shape[1] * along.shape[1]))
     found = []
     for start in range(0, len(points), rows):
-        own = slice(start, start + rows)
-        # Exact, unlike the products that `cdist` prefers: duplicates must not get lost.
-        mode = "donot_use_mm_for_euclid_dist"
-        apart = torch.cdist(points[own], points, compute_mode=mode)  # (b, N)
-        path, step = torch.zeros_like(apart), torch.empty_like(apart)  # (b, N) each
-        for column in columns:
-            torch.sub(column[own, None], column, out=step)
-            torch.maximum(path, step.abs_(), out=path)
-        # Off the surface there is no path, and NaN is not far.
-        far = path > _DETOUR * apart + _DETOUR_SPACINGS * spacing  # (b, N)
-        apart += beyond * far
-        found.append(apart.topk(k, dim=1, largest=False).indices)
+        own, block = slice(start, start + rows), near[start : start + rows]  # (b, <= 2 k)
+        apart = (points[block] - points[own, None]).norm(dim=2)  # (b, <= 2 k)
+        path = (along[block] - along[own, None]).abs().amax(dim=2)  # (b, <= 2 k)
+        far = path > _DETOUR * apart + slack  # (b, <= 2 k)
+        order = torch.sort(far.to(torch.uint8), dim=1, stable=True).indices[:, :k]  # (b, k)
+        found.append(block.gather(1, order))
     return torch.cat(found)
 
 
