@@ -26,6 +26,7 @@ from typing import NamedTuple
 from ltenet.evaluation.bench.provenance import source_commit
 from ltenet.evaluation.paper.experiments import EXPERIMENTS
 from ltenet.files import atomic_path
+from ltenet.method.model import available_weights
 
 RESULTS = Path(__file__).parents[1] / "results"
 #: Pairs of each set that are also matched turned at random, and of whole meshes.
@@ -71,10 +72,14 @@ def benches() -> list[Bench]:
     for sampling in ("shared", "independent"):
         for name, model in SETS.items():
             found.append(_own(name, f"{model}-unsupervised", sampling, "none"))
-            # The paper's objective alone: `ltenet train paper --name paper-human`. It has no
-            # orientation network, and was shown shapes as they come.
-            plain = _own(name, f"runs/paper-{model}/settled", sampling, "none")
-            found.append(Bench(f"{name}-{sampling}-paper-none", (*plain.words, "--orient", "none")))
+            # The paper's objective alone, and a network that has not learned. They have no
+            # orientation network, and were shown shapes as they come.
+            for kind, weights in (
+                ("paper", _paper(model)),
+                ("untrained", _settled(f"untrained-{model}")),
+            ):
+                words = (*_own(name, weights, sampling, "none").words, "--orient", "none")
+                found.append(Bench(f"{name}-{sampling}-{kind}-none", words))
     # By default the weights are chosen for each pair; apes and centaurs resemble people too.
     found.append(_own("tosca", "auto", "independent", "coherent"))
     # How much it costs that nobody knows which way the shapes face, on a part of the pairs.
@@ -98,6 +103,16 @@ def benches() -> list[Bench]:
     others = ("--method", "ltenet,icp,cpd,fmaps", "--pairs", "48")
     found.append(Bench("meshes-shrec07-peers", ("shrec07", *others, *once)))
     return found
+
+
+def _paper(model: str) -> str:
+    """Name the weights that the paper's objective alone has trained."""
+    name = f"paper-{model}"
+    return name if name in available_weights() else _settled(name)
+
+
+def _settled(run: str) -> str:
+    return f"runs/{run}/settled"
 
 
 def _own(name: str, model: str, sampling: str, refine: str) -> Bench:
