@@ -1,7 +1,7 @@
 """How good a shape model from our correspondence is, beside one from the true registration.
 
     python -m benchmarks.atlas_quality --json                 # 40 generated people
-    python -m benchmarks.atlas_quality --json --faust DIR     # the 100 registrations of FAUST
+    python -m benchmarks.atlas_quality --json --faust         # the 100 registrations of FAUST
 
 Every mesh is written with its vertices in an order of its own, and `ltenet atlas` registers them.
 The same first template goes to every shape by CPD, and by the truth. Of each registration: the mean
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 import time
@@ -22,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ltenet.bodies.body_pairs import own_generator
+from ltenet.cli.sources import DATA_VARIABLE
 from ltenet.collections.atlas import Atlas, build_atlas
 from ltenet.collections.plan import plan_folder
 from ltenet.collections.shape_model import generalized_procrustes, quality
@@ -56,6 +58,18 @@ def generated_people(count: int, seed: int) -> Registered:
     generator = own_generator("human")
     drawn = [generator.draw(seed, index).vertices.astype(np.float64) for index in range(count)]
     return Registered(np.stack(drawn), generator.templates["human"].faces.astype(np.int64))
+
+
+def add_faust(parser: argparse.ArgumentParser) -> None:
+    """Add the option that takes FAUST instead of generated people."""
+    parser.add_argument(
+        "--faust",
+        type=Path,
+        nargs="?",
+        const=os.environ.get(DATA_VARIABLE, "."),
+        metavar="DIR",
+        help=f"FAUST, from the folder with faust.npz; {DATA_VARIABLE}, or this one, by default",
+    )
 
 
 def faust(folder: Path, count: int) -> Registered:
@@ -173,7 +187,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--shapes", type=int, help="40 people, or all 100 of FAUST, by default")
-    parser.add_argument("--faust", type=Path, metavar="DIR", help="folder with faust.npz")
+    add_faust(parser)
     parser.add_argument("--model", default="human", help="weights")
     parser.add_argument("--points", type=int, default=4096, help="embedded points of each shape")
     parser.add_argument("--rounds", type=int, default=2, help="how often the mean is the template")

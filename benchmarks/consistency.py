@@ -1,7 +1,7 @@
 """Cycle error and accuracy of the maps of a collection: as matched, consistent, and through hubs.
 
     python -m benchmarks.consistency --json                     # generated people
-    python -m benchmarks.consistency --json --faust DIR         # some registrations of FAUST
+    python -m benchmarks.consistency --json --faust             # some registrations of FAUST
 
 Each shape is a whole mesh with its vertices in an order of its own, or with `--clouds` a cloud of
 vertices of its own choice. `cycle_percent` is the mean distance between a
@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.atlas_quality import Registered, faust, generated_people, shuffled
+from benchmarks.atlas_quality import Registered, add_faust, faust, generated_people, shuffled
 from ltenet.collections.batch import run_batch
 from ltenet.collections.consistency import CycleError, make_consistent
 from ltenet.collections.plan import plan_folder
@@ -102,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--points", type=int, default=2048, help="embedded points of each shape")
     parser.add_argument("--clouds", action="store_true", help="write that many points only")
     parser.add_argument("--hubs", type=int, default=3)
-    parser.add_argument("--faust", type=Path, metavar="DIR", help="folder with faust.npz")
+    add_faust(parser)
     parser.add_argument("--seed", type=int, default=21, help="of the generated people")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)

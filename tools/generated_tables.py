@@ -179,6 +179,81 @@ def damages(result: Result) -> str:
     return "\n".join([markdown_table(["input", *heads], rows), "", told, "", drawn])
 
 
+def costs(pairs: Result, growth: Result, workers: Result, atlas: Result) -> str:
+    """Show what collections cost, and what that is compared with."""
+    few, many = growth["growth"]
+    each = f"{pairs['pairs']:,} pairs of {pairs['shapes']} shapes"
+    rows = [
+        [f"{each}, `match` for each (from {pairs['single_sampled']})", "single", ""],
+        [f"{each}, `--all-pairs`", "direct", f"{pairs['direct_ratio']:.2f} x faster"],
+        [f"{each}, `--hubs {pairs['hubs']}`", "hubs", f"{pairs['all_pairs_ratio']:.1f} x faster"],
+    ]
+    for row in rows:
+        name = row[1]
+        row[1] = f"{pairs[f'{name}_seconds']:,.0f} s"
+        row[2] = ", ".join(filter(None, [row[2], f"error {pairs[f'{name}_error_percent']:.2f} %"]))
+    rows += [
+        [
+            f"{one['shapes']} shapes to one template",
+            f"{one['seconds_per_shape']:.2f} s each",
+            f"{one['peak_mb']:,} MB at most",
+        ]
+        for one in (few, many)
+    ]
+    rows += [
+        [f"{workers['worker_pairs']} pairs, {name}", f"{workers[f'{key}_seconds']:.0f} s", ratio]
+        for name, key, ratio in (
+            ("one worker", "one_worker", ""),
+            ("two workers", "two_workers", f"{workers['workers_ratio']:.2f} x faster"),
+        )
+    ]
+    name = (
+        f"atlas of {atlas['atlas_shapes']:,} clouds of {atlas['atlas_points']} points, two workers"
+    )
+    told = f"{atlas['atlas_registered']:,} registered"
+    rows.append([name, f"{atlas['atlas_seconds'] / 60:.0f} min", told])
+    return markdown_table(["work", "time", ""], rows)
+
+
+def quality(*results: Result) -> str:
+    """Compare shape models with those of the true registration, by the mean over their modes."""
+    measures = ("compactness", "generalisation", "specificity")
+    names = {"people": "generated people", "faust": "FAUST"}
+    rows = [
+        [
+            f"{result['shapes']} {names[result['set']]}",
+            {"ours": "`ltenet atlas`", "cpd": "CPD to its template"}[name],
+            f"{result[name]['error_percent']:.2f}",
+            f"{result[name]['worst_error_percent']:.2f}",
+            *(f"{result[name]['ratio'][measure]:.2f}" for measure in measures),
+        ]
+        for result in results
+        for name in ("ours", "cpd")
+    ]
+    heads = ["shapes", "registration", "error, %", "worst, %"]
+    return markdown_table([*heads, *(f"{measure}, x truth's" for measure in measures)], rows)
+
+
+def consistency(*results: Result) -> str:
+    """Show cycle error and accuracy of maps: as matched, consistent, through hubs."""
+    rows = []
+    for kind, result in zip(
+        ("generated people", "FAUST", "clouds of people"), results, strict=True
+    ):
+        for name in ("matched", "consistent", "hubs_3"):
+            figures = result[name]
+            rows.append(
+                [
+                    f"{result['shapes']} {kind}",
+                    {"matched": "pair by pair", "hubs_3": "`--hubs 3`"}.get(name, "`--consistent`"),
+                    f"{figures['cycle_percent']:.2f}",
+                    f"{figures['error_percent']:.2f}",
+                    f"{figures['cycle_ratio']:.2f}" if name != "matched" else "",
+                ]
+            )
+    return markdown_table(["shapes", "maps", "cycle, %", "error, %", "cycle, x before"], rows)
+
+
 # --- parts ---------------------------------------------------------------------------------------
 
 
@@ -208,6 +283,13 @@ TABLES = {
         "scale": Table(scale, ("scale",)),
     },
     "robustness": {"damages": Table(damages, ("damages",))},
+    "collections": {
+        "costs": Table(costs, ("pairs", "growth", "workers", "atlas")),
+        "quality": Table(quality, ("quality-people", "quality-faust")),
+        "consistency": Table(
+            consistency, ("consistency-people", "consistency-faust", "consistency-clouds")
+        ),
+    },
     "refinement": {
         "methods": Table(methods, ("methods",)),
         "soft": Table(soft, ("soft",)),

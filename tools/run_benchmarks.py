@@ -4,6 +4,7 @@
     python -m tools.run_benchmarks --data DIR --only 'faust-*' --workers 2
     python -m tools.run_benchmarks --data DIR --paper --continue
     python -m tools.run_benchmarks --refinement   # on generated shapes
+    python -m tools.run_benchmarks --collections --only 'quality-*'
     python -m tools.run_benchmarks --speed        # on a machine that does nothing else
     python -m tools.results_page
 
@@ -60,6 +61,18 @@ REFINEMENT = (
     Bench("same-points-human", (*_TABLE, "same-points", "--pairs", "8")),
     Bench("same-points-human-256", (*_TABLE, "same-points", "--pairs", "5", "--points", "256")),
     Bench("same-points-animal", (*_TABLE, "same-points", "--pairs", "5", *_ANIMALS)),
+)
+#: What collections cost, how good their atlases are, and how far their maps agree.
+COLLECTIONS = (
+    *(
+        Bench(part, ("benchmarks.collection", "--parts", part))
+        for part in ("pairs", "growth", "workers", "atlas")
+    ),
+    Bench("quality-people", ("benchmarks.atlas_quality",)),
+    Bench("quality-faust", ("benchmarks.atlas_quality", "--faust")),
+    Bench("consistency-people", ("benchmarks.consistency",)),
+    Bench("consistency-faust", ("benchmarks.consistency", "--faust")),
+    Bench("consistency-clouds", ("benchmarks.consistency", "--clouds")),
 )
 
 
@@ -130,6 +143,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=0, help="processes")
     parser.add_argument("--paper", action="store_true", help="the paper's experiments instead")
     parser.add_argument("--refinement", action="store_true", help="gains on generated shapes")
+    parser.add_argument("--collections", action="store_true", help="batches and atlases instead")
     parser.add_argument("--robustness", action="store_true", help="damaged inputs instead")
     parser.add_argument("--dpc", help="weights of DPC that join there, from `ltenet import-dpc`")
     parser.add_argument("--speed", action="store_true", help="time and memory instead")
@@ -181,9 +195,12 @@ def _chosen(options: argparse.Namespace) -> list[tuple[str, Path, list[str]]]:
         dpc = [] if options.dpc is None else ["--dpc", options.dpc]
         table = ["benchmarks.robustness", "--json", "--plot", str(folder / "damages.png"), *dpc]
         found = [(name, folder, [*table, *pairs]) for name, _ in ROBUSTNESS]
-    elif options.refinement:
-        folder = options.results / "refinement"
-        found = [(name, folder, [*words, "--json"]) for name, words in REFINEMENT]
+    elif options.refinement or options.collections:
+        kind, chosen = (
+            ("refinement", REFINEMENT) if options.refinement else ("collections", COLLECTIONS)
+        )
+        folder = options.results / kind
+        found = [(name, folder, [*words, "--json"]) for name, words in chosen]
     elif options.paper:
         folder = options.results / "paper"
         steps = [] if options.steps is None else ["--steps", str(options.steps)]

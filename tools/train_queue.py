@@ -97,17 +97,17 @@ OUTLOOK = tuple(
 #: Its main comparison: equal steps, equal pairs, equal first weights.
 MAIN, ABLATIONS = PAPER[:4], tuple(run for run in PAPER[4:] if run not in OUTLOOK)
 
+#: Weights that are good already take smaller steps.
+_ONWARD = ("optim.lr=5e-4", "precision=bf16")
+
 #: Weights for shapes of any class.
-ANY = Run("any", "any", (*_steps(4000, warmup=100), "precision=bf16"))
+ANY = Run("any", "any", (*_steps(3600, warmup=100), *_ONWARD), start="any")
 #: Other learned systems, equal minutes each: their steps differ too much in cost to be counted.
 OTHERS: tuple[Run, ...] = tuple(
     Run(recipe.run_name(seed), recipe.preset, recipe.settings(seed))
     for recipe in planned_peers()
     for seed in recipe.seeds
 )
-
-#: Weights that are good already take smaller steps.
-_ONWARD = ("optim.lr=5e-4", "precision=bf16")
 
 QUEUE: tuple[Run, ...] = (
     Run(

@@ -9,6 +9,7 @@ import pytest
 from scipy.sparse import csgraph
 
 from ltenet.bodies.body_pairs import draw_two_bodies, own_generator
+from ltenet.bodies.pieces import cut_piece
 from ltenet.bodies.thing_fields import bone_distances, field
 from ltenet.bodies.thing_growth import draw_skeleton
 from ltenet.bodies.thing_skeletons import (
@@ -216,8 +217,44 @@ def test_pairs_are_of_one_template_and_their_truth_is_exact(generator):
         assert np.median(near[pair.source_known]) < 0.15
 
 
+def test_pieces_of_bodies_are_closed_and_look_outwards(generator: ThingGenerator):
+    pieces = [name for name in generator.names() if "/" in name]
+    assert {"human/head", "human/hand.L", "dog/leg.R"} <= set(pieces)
+    for name in pieces:
+        template = generator.templates[name]
+        faces, mirror = template.faces, template.mirror
+        edges = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])  # (E, 2)
+        assert set(map(tuple, edges)) == set(map(tuple, edges[:, ::-1])), name
+        first, second = (generator.draw(seed, 0, template=name).vertices for seed in (1, 2))
+        assert first.shape == second.shape == (len(mirror), 3)
+        np.testing.assert_array_equal(mirror[mirror], np.arange(len(mirror)))
+        for vertices in (first, second):
+            a, b, c = vertices[faces].astype(np.float64).transpose(1, 0, 2)  # (F, 3) each
+            assert np.einsum("ij,ij->", a, np.cross(b, c)) > 0, name
+
+
+def test_a_piece_is_a_part_of_its_body():
+    whole = own_generator("human").draw(3, 5).vertices
+    template = own_generator("human").templates["human"]
+    piece = cut_piece(template, "head", template.regions["head"])
+    cut = piece.of(whole)
+    np.testing.assert_array_equal(cut[: len(piece.rows)], whole[piece.rows])
+    (rim,) = piece.rims
+    np.testing.assert_allclose(cut[-1], cut[rim].mean(axis=0), rtol=1e-6)
+    assert (piece.template.mirror[rim] != rim).sum() > len(rim) / 2  # the neck has two sides
+
+
+def test_bodies_and_their_pieces_have_their_share(generator: ThingGenerator):
+    drawn = [generator.draw(8, k).template for k in range(60)]
+    bodies = [name for name in drawn if not name.startswith("thing")]
+    assert 12 <= len(bodies) <= 36
+    assert any("/" in name for name in bodies)
+
+
 def test_errors_say_what_to_try(generator):
-    with pytest.raises(InputError, match=r"'bird', expected thing000 to thing399, human.*; try"):
+    with pytest.raises(
+        InputError, match=r"'bird', expected thing000 to thing2399, human.*, or a piece such.*; try"
+    ):
         generator.draw(0, 0, template="bird")
     with pytest.raises(InputError, match=r"'bird', expected one of .*bilateral.*; try leaving"):
         generator.draw(0, 0, category="bird")

@@ -16,7 +16,7 @@ from tools import results_page, run_benchmarks
 from tools.conclusions import CHECKS, CONTROL, Measured, above, best, compared, conclusions
 from tools.generated_tables import TABLES
 from tools.results_page import ROOT, pages, rewritten
-from tools.run_benchmarks import REFINEMENT, ROBUSTNESS, SPEED, benches
+from tools.run_benchmarks import COLLECTIONS, REFINEMENT, ROBUSTNESS, SPEED, benches
 
 
 def spread(mean: float, std: float = 0.0) -> dict[str, float]:
@@ -269,7 +269,12 @@ def test_a_result_names_its_command_without_places_of_this_machine(
 
 
 def test_every_table_is_measured_by_the_tool() -> None:
-    measured = {"speed": SPEED, "refinement": REFINEMENT, "robustness": ROBUSTNESS}
+    measured = {
+        "speed": SPEED,
+        "refinement": REFINEMENT,
+        "robustness": ROBUSTNESS,
+        "collections": COLLECTIONS,
+    }
     for folder, tables in TABLES.items():
         names = {bench.name for bench in measured[folder]}
         assert all(set(table.names) <= names for table in tables.values())

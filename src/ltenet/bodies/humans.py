@@ -203,6 +203,11 @@ class HumanGenerator:
         self._model = body_model()
         self.template, self._collisions = _template_and_collisions()
 
+    @property
+    def parts(self) -> NDArray[np.str_]:
+        """(V,) name of each vertex's part, see `body_parts`."""
+        return body_parts(self._model.weights, list(self._model.bone_index))
+
     def draw(self, seed: int, index: int, *, individual: int | None = None) -> GeneratedBody:
         """Body number ``index`` of the stream ``seed``, independent of any other call.
 

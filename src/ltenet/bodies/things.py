@@ -2,13 +2,13 @@
 
 A template is a random skeleton with a smooth skin (see `thing_templates`), built when it is first
 needed and kept. A thing varies it: bones in length and thickness, joints, bumps, then the whole by
-warps (see `warps`). People and animals of the other generators take part too, freely warped.
-Templates for training and for validation are different ones.
+warps (see `warps`). People and animals of the other generators take part too, whole or in pieces
+(see `pieces`), freely warped. Templates for training and for validation are different ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -19,14 +19,19 @@ from ltenet.bodies.animals import AnimalGenerator
 from ltenet.bodies.bones import Floats, place_bones, scaled_skeleton, skin
 from ltenet.bodies.generated import GeneratedBody, Template
 from ltenet.bodies.humans import HumanGenerator
+from ltenet.bodies.pieces import Piece, cut_piece
 from ltenet.bodies.thing_skeletons import keeps_clear
 from ltenet.bodies.thing_templates import ThingRig, make_thing, thing_symmetry
 from ltenet.bodies.warps import bump_heights, draw_warp
 from ltenet.errors import InputError
 from ltenet.geometry.rotations import axis_rotation
 
-TRAINING_THINGS, HELD_BACK_THINGS = 400, 100
+#: Templates by their numbers: those for validation, and all others that are trained on.
+HELD_BACK_THINGS = range(400, 500)
+TRAINING_THINGS = (*range(400), *range(500, 2400))
 _HUMAN = "human"
+_HUMAN_PARTS = ("hand.L", "hand.R", "foot.L", "foot.R")  # whole arms and legs are regions
+_SHARES = (0.6, 0.2, 0.2)  # of things, people and animals; the latter whole or in pieces
 # What an individual keeps: its sides alike, its pose alike on both sides, its rest pose.
 _ALIKE, _ALIKE_POSE, _STILL = 0.75, 0.35, 0.25
 _MOST_TRIES, _CALMER = 8, 0.7
@@ -43,12 +48,13 @@ class ThingGenerator:
     """
 
     def __init__(self, *, held_back: bool = False) -> None:
-        first, count = (TRAINING_THINGS, HELD_BACK_THINGS) if held_back else (0, TRAINING_THINGS)
-        self._numbers = {f"thing{first + k:03d}": first + k for k in range(count)}
+        numbers = HELD_BACK_THINGS if held_back else TRAINING_THINGS
+        self._numbers = {f"thing{k:03d}": k for k in numbers}
         self._rigs: dict[str, ThingRig] = {}
-        self._bodies = () if held_back else (_HUMAN, *ANIMALS)
-        self._humans: HumanGenerator | None = None
         self._animals = AnimalGenerator()
+        self._humans = None if held_back else HumanGenerator()
+        self._pieces = {} if self._humans is None else self._cut_pieces(self._humans)
+        self._bodies = () if held_back else (_HUMAN, *ANIMALS, *self._pieces)
         self._symmetries = {name: thing_symmetry(k) for name, k in self._numbers.items()}
 
     @property
@@ -63,10 +69,11 @@ class ThingGenerator:
     def species(self, template: str) -> tuple[str, ...]:
         """Symmetry of a thing; the species of a warped body."""
         self._check(template)
-        if template == _HUMAN:
+        whole = template.split("/")[0]
+        if whole == _HUMAN:
             return (_HUMAN,)
-        if template in self._bodies:
-            return self._animals.species(template)
+        if whole in self._bodies:
+            return self._animals.species(whole)
         return (self._symmetries[template],)
 
     def draw(
@@ -90,7 +97,7 @@ class ThingGenerator:
                     f"got the category {category!r}, expected one of {', '.join(known)}; try "
                     "leaving it out for any"
                 )
-            template = names[int(rng.integers(len(names)))]
+            template = self._one_of(names, rng)
         species = self.species(template)
         if category is None:
             category = species[int(rng.integers(len(species)))]
@@ -108,6 +115,17 @@ class ThingGenerator:
         family = " ".join(filter(None, (posed, warps))) or "plain"
         return GeneratedBody(warped.astype(np.float32), family, category, template)
 
+    def _one_of(self, names: Sequence[str], rng: np.random.Generator) -> str:
+        """Choose a template: things, people and animals have shares of their own."""
+        groups = [
+            [name for name in names if name not in self._bodies],
+            [name for name in names if name.split("/")[0] == _HUMAN],
+            [name for name in names if name.split("/")[0] in ANIMALS],
+        ]
+        shares = np.array(_SHARES) * [len(group) > 0 for group in groups]  # (3,)
+        group = groups[int(rng.choice(3, p=shares / shares.sum()))]
+        return group[int(rng.integers(len(group)))]
+
     def rig(self, name: str) -> ThingRig:
         """Give the rig of a thing, built on first use."""
         if name not in self._rigs:
@@ -117,29 +135,49 @@ class ThingGenerator:
     def template(self, name: str) -> Template:
         """Give a template, built on first use."""
         self._check(name)
-        if name == _HUMAN:
-            return self._person().template
+        if name in self._pieces:
+            return self._pieces[name].template
         if name in self._bodies:
-            return self._animals.templates[name]
+            return self._whole(name)
         return self.rig(name).rig.template
 
     def _body(self, seed: int, index: int, template: str, category: str) -> GeneratedBody:
-        if template == _HUMAN:
-            return self._person().draw(seed, index)
-        return self._animals.draw(seed, index, template=template, category=category)
+        whole = template.split("/")[0]
+        if whole == _HUMAN and self._humans is not None:
+            body = self._humans.draw(seed, index)
+        else:
+            body = self._animals.draw(seed, index, template=whole, category=category)
+        if template in self._pieces:
+            vertices = self._pieces[template].of(body.vertices)
+            return replace(body, vertices=vertices, template=template)
+        return body
 
-    def _person(self) -> HumanGenerator:
-        if self._humans is None:
-            self._humans = HumanGenerator()
-        return self._humans
+    def _whole(self, name: str) -> Template:
+        if name == _HUMAN and self._humans is not None:
+            return self._humans.template
+        return self._animals.templates[name]
+
+    def _cut_pieces(self, humans: HumanGenerator) -> dict[str, Piece]:
+        """Give the pieces of people and animals, by names such as ``"human/head"``."""
+        found = {}
+        for body in (_HUMAN, *ANIMALS):
+            whole = humans.template if body == _HUMAN else self._animals.templates[body]
+            regions = dict(whole.regions)
+            if body == _HUMAN:
+                regions |= {name: humans.parts == name for name in _HUMAN_PARTS}
+            for region, mask in regions.items():
+                name = f"{body}/{region}"
+                found[name] = cut_piece(whole, name, mask)
+        return found
 
     def _check(self, template: str) -> None:
         if template not in self._numbers and template not in self._bodies:
             first, *_, last = self._numbers
-            others = ", ".join(("", *self._bodies)) if self._bodies else ""
+            others = ", ".join(("", *(n for n in self._bodies if n not in self._pieces)))
+            pieces = f", or a piece such as {next(iter(self._pieces))}" if self._pieces else ""
             raise InputError(
-                f"got the template {template!r}, expected {first} to {last}{others}; try leaving "
-                "it out for any"
+                f"got the template {template!r}, expected {first} to {last}{others}{pieces}; try "
+                "leaving it out for any"
             )
 
 
