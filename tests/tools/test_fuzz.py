@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import signal
 from pathlib import Path
@@ -22,7 +23,7 @@ def reader_that(act: object) -> Reader:
     calls = iter(range(10**6))
 
     def read(path: Path) -> None:
-        if next(calls) == 2:
+        if next(calls) == 3:  # the first call reads a valid file
             act()  # type: ignore[operator]
         raise InputError("got nothing, expected something; try again")
 
@@ -71,6 +72,17 @@ def test_faults_are_found_and_isolated(
     tally = fuzz.fuzz(reader_that(act), "bad", 3)
     assert (tally.inputs, tally.refused, getattr(tally, kind)) == (3, 2, 1)
     assert tally.faults[0].startswith(f"{kind} 2:")
+
+
+def test_what_a_reader_loads_does_not_count_against_the_limits() -> None:
+    loaded: list[mmap.mmap] = []
+
+    def read(path: Path) -> None:
+        if not loaded:
+            loaded.append(mmap.mmap(-1, 2 * fuzz.MEMORY))  # as large libraries do
+
+    tally = fuzz.fuzz(Reader(read, lambda: [SEED]), "heavy", 3)
+    assert (tally.read, tally.memory) == (3, 0)
 
 
 def test_the_same_number_gives_the_same_input(tmp_path: Path) -> None:
