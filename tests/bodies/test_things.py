@@ -218,8 +218,8 @@ def test_pairs_are_of_one_template_and_their_truth_is_exact(generator):
 
 
 def test_pieces_of_bodies_are_closed_and_look_outwards(generator: ThingGenerator):
-    pieces = [name for name in generator.names() if "/" in name]
-    assert {"human/head", "human/hand.L", "dog/leg.R"} <= set(pieces)
+    pieces = [name for name in generator.names() if "-" in name]
+    assert {"human-head", "human-hand.L", "dog-leg.R"} <= set(pieces)
     for name in pieces:
         template = generator.templates[name]
         faces, mirror = template.faces, template.mirror
@@ -248,7 +248,7 @@ def test_bodies_and_their_pieces_have_their_share(generator: ThingGenerator):
     drawn = [generator.draw(8, k).template for k in range(60)]
     bodies = [name for name in drawn if not name.startswith("thing")]
     assert 12 <= len(bodies) <= 36
-    assert any("/" in name for name in bodies)
+    assert any("-" in name for name in bodies)
 
 
 def test_errors_say_what_to_try(generator):

@@ -69,7 +69,7 @@ class ThingGenerator:
     def species(self, template: str) -> tuple[str, ...]:
         """Symmetry of a thing; the species of a warped body."""
         self._check(template)
-        whole = template.split("/")[0]
+        whole = template.split("-")[0]
         if whole == _HUMAN:
             return (_HUMAN,)
         if whole in self._bodies:
@@ -119,8 +119,8 @@ class ThingGenerator:
         """Choose a template: things, people and animals have shares of their own."""
         groups = [
             [name for name in names if name not in self._bodies],
-            [name for name in names if name.split("/")[0] == _HUMAN],
-            [name for name in names if name.split("/")[0] in ANIMALS],
+            [name for name in names if name.split("-")[0] == _HUMAN],
+            [name for name in names if name.split("-")[0] in ANIMALS],
         ]
         shares = np.array(_SHARES) * [len(group) > 0 for group in groups]  # (3,)
         group = groups[int(rng.choice(3, p=shares / shares.sum()))]
@@ -142,7 +142,7 @@ class ThingGenerator:
         return self.rig(name).rig.template
 
     def _body(self, seed: int, index: int, template: str, category: str) -> GeneratedBody:
-        whole = template.split("/")[0]
+        whole = template.split("-")[0]
         if whole == _HUMAN and self._humans is not None:
             body = self._humans.draw(seed, index)
         else:
@@ -158,7 +158,7 @@ class ThingGenerator:
         return self._animals.templates[name]
 
     def _cut_pieces(self, humans: HumanGenerator) -> dict[str, Piece]:
-        """Give the pieces of people and animals, by names such as ``"human/head"``."""
+        """Give the pieces of people and animals, by names such as ``"human-head"``."""
         found = {}
         for body in (_HUMAN, *ANIMALS):
             whole = humans.template if body == _HUMAN else self._animals.templates[body]
@@ -166,7 +166,7 @@ class ThingGenerator:
             if body == _HUMAN:
                 regions |= {name: humans.parts == name for name in _HUMAN_PARTS}
             for region, mask in regions.items():
-                name = f"{body}/{region}"
+                name = f"{body}-{region}"
                 found[name] = cut_piece(whole, name, mask)
         return found
 
