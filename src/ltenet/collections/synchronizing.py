@@ -201,4 +201,5 @@ def _canonical(hub: Shape, shape: Shape, places: FloatArray, odds: FloatArray) -
     trust = np.where(known, np.maximum(odds, 1e-3), 0.0)  # (H,)
     moved = wrap(hub, shape, places, trust).points  # (H, 3)
     found = Surface(Shape(moved, hub.faces)).nearest(shape.points)
-    return Canonical(found.on(hub.points), found.on(odds[:, None])[:, 0])
+    # Weights that sum to one only nearly would make a certain place more than certain.
+    return Canonical(found.on(hub.points), found.on(odds[:, None])[:, 0].clip(0.0, 1.0))
