@@ -119,7 +119,7 @@ QUEUE: tuple[Run, ...] = (
         weights="orientation.safetensors",
     ),
     Run("human", "human", (*_steps(2500, warmup=100), *_ONWARD), start="human"),
-    Run("animal", "animal", (*_steps(2400, warmup=100), *_ONWARD), start="animal"),
+    Run("animal", "animal", (*_steps(3600, warmup=100), *_ONWARD), start="animal"),
     *MAIN,
     *ABLATIONS,
     Run(
