@@ -85,14 +85,11 @@ def benches() -> list[Bench]:
     for sampling in ("shared", "independent"):
         for name, model in SETS.items():
             found.append(_own(name, f"{model}-unsupervised", sampling, "none"))
-            # The paper's objective alone, and a network that has not learned. They have no
-            # orientation network, and were shown shapes as they come.
-            for kind, weights in (
-                ("paper", _paper(model)),
-                ("untrained", _settled(f"untrained-{model}")),
-            ):
-                words = (*_own(name, weights, sampling, "none").words, "--orient", "none")
-                found.append(Bench(f"{name}-{sampling}-{kind}-none", words))
+            # The paper's objective and DPC's alone, at equal steps, and a network that has not
+            # learned. They have no orientation network, and were shown shapes as they come.
+            for kind in ("paper", "dpc", "untrained"):
+                words = _own(name, _plain(f"{kind}-{model}"), sampling, "none").words
+                found.append(Bench(f"{name}-{sampling}-{kind}-none", (*words, "--orient", "none")))
     # By default the weights are chosen for each pair; apes and centaurs resemble people too.
     found.append(_own("tosca", "auto", "independent", "coherent"))
     # How much it costs that nobody knows which way the shapes face, on a part of the pairs.
@@ -118,14 +115,9 @@ def benches() -> list[Bench]:
     return found
 
 
-def _paper(model: str) -> str:
-    """Name the weights that the paper's objective alone has trained."""
-    name = f"paper-{model}"
-    return name if name in available_weights() else _settled(name)
-
-
-def _settled(run: str) -> str:
-    return f"runs/{run}/settled"
+def _plain(run: str) -> str:
+    """Name the weights of a run of the paper's tables: as they ship, or as they are tested."""
+    return run if run in available_weights() else f"runs/{run}/settled"
 
 
 def _own(name: str, model: str, sampling: str, refine: str) -> Bench:
