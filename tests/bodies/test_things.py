@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csgraph
 
+from ltenet.bodies import things
 from ltenet.bodies.body_pairs import draw_two_bodies, own_generator
 from ltenet.bodies.pieces import cut_piece
 from ltenet.bodies.thing_fields import bone_distances, field
@@ -249,6 +250,16 @@ def test_bodies_and_their_pieces_have_their_share(generator: ThingGenerator):
     bodies = [name for name in drawn if not name.startswith("thing")]
     assert 12 <= len(bodies) <= 36
     assert any("-" in name for name in bodies)
+
+
+def test_templates_are_forgotten_and_built_again(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(things, "_KEPT", 2)
+    generator = ThingGenerator(held_back=True)
+    first = generator.draw(0, 0, template="thing401").vertices
+    for name in ("thing402", "thing403"):
+        generator.draw(0, 0, template=name)
+    assert "thing401" not in generator._rigs
+    np.testing.assert_array_equal(generator.draw(0, 0, template="thing401").vertices, first)
 
 
 def test_errors_say_what_to_try(generator):

@@ -1,9 +1,9 @@
 """Generated things without a name: an endless stream of shapes of any class, with exact truth.
 
-A template is a random skeleton with a smooth skin (see `thing_templates`), built when it is first
-needed and kept. A thing varies it: bones in length and thickness, joints, bumps, then the whole by
-warps (see `warps`). People and animals of the other generators take part too, whole or in pieces
-(see `pieces`), freely warped. Templates for training and for validation are different ones.
+A template is a random skeleton with a smooth skin (see `thing_templates`), built when it is needed
+and kept for a while. A thing varies it: bones in length and thickness, joints, bumps, then the
+whole by warps (see `warps`). People and animals of the other generators take part too, whole or in
+pieces (see `pieces`), freely warped. Templates for training and for validation are different ones.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ _SHARES = (0.6, 0.2, 0.2)  # of things, people and animals; the latter whole or 
 # What an individual keeps: its sides alike, its pose alike on both sides, its rest pose.
 _ALIKE, _ALIKE_POSE, _STILL = 0.75, 0.35, 0.25
 _MOST_TRIES, _CALMER = 8, 0.7
+_KEPT = 600  # templates in memory, about a megabyte each
 _GAP = 0.9  # posed limbs may come nearer than at rest
 
 
@@ -54,7 +55,8 @@ class ThingGenerator:
         self._animals = AnimalGenerator()
         self._humans = None if held_back else HumanGenerator()
         self._pieces = {} if self._humans is None else self._cut_pieces(self._humans)
-        self._bodies = () if held_back else (_HUMAN, *ANIMALS, *self._pieces)
+        bodies = () if held_back else (_HUMAN, *ANIMALS, *self._pieces)
+        self._bodies = dict.fromkeys(bodies)  # in order, and quick to look up
         self._symmetries = {name: thing_symmetry(k) for name, k in self._numbers.items()}
 
     @property
@@ -127,8 +129,10 @@ class ThingGenerator:
         return group[int(rng.integers(len(group)))]
 
     def rig(self, name: str) -> ThingRig:
-        """Give the rig of a thing, built on first use."""
+        """Give the rig of a thing, built on first use; the oldest are forgotten."""
         if name not in self._rigs:
+            if len(self._rigs) >= _KEPT:
+                del self._rigs[next(iter(self._rigs))]
             self._rigs[name] = make_thing(self._numbers[name], name)
         return self._rigs[name]
 
