@@ -106,6 +106,16 @@ def test_other_networks_are_refused(trunk: Trunk, tmp_path: Path) -> None:
         import_dpc(file)
 
 
+@pytest.mark.parametrize("shape", [(8,), (8, 6, 0), (8, 3, 2)])
+def test_tensors_of_other_shapes_are_refused(
+    shape: tuple[int, ...], trunk: Trunk, tmp_path: Path
+) -> None:
+    state = trunk.state_dict() | {"convs.0.0.weight": torch.zeros(shape)}
+    torch.save({"state_dict": state}, tmp_path / "a.ckpt")
+    with pytest.raises(InputError, match=r"got 0\.weight of shape \(8,.*, expected 2 axes"):
+        import_dpc(tmp_path / "a.ckpt")
+
+
 def test_code_in_a_checkpoint_never_runs(tmp_path: Path) -> None:
     class Evil:
         def __reduce__(self) -> Any:

@@ -109,9 +109,14 @@ def _flat(path: Path, layer: dict[str, Tensor], name: str) -> Tensor:
             f"{path}: got a layer without {name}, expected a convolution and its BatchNorm; try "
             "downloading the checkpoint again"
         )
-    value = layer[name]
-    flat = value.reshape(value.shape[:2] if name == "0.weight" else value.shape[:1])
-    return flat.float()
+    value, axes = layer[name], 2 if name == "0.weight" else 1
+    sizes = tuple(value.shape)
+    if len(sizes) < axes or any(size != 1 for size in sizes[axes:]):
+        raise InputError(
+            f"{path}: got {name} of shape {sizes}, expected {axes} axes, and others of size 1 "
+            "alone; try downloading the checkpoint again"
+        )
+    return value.reshape(sizes[:axes]).float()
 
 
 def _check(path: Path, weights: list[Tensor]) -> None:
