@@ -124,6 +124,7 @@ def test_shipped_weights_match_generated_shapes(name: str) -> None:
         "animal": ("animal", 0.5),
         "any": ("thing", 0.25),
         "paper": ("human", 0.35),  # an untrained network has 0.25
+        "dpc": ("human", 0.3),
     }[name.split("-")[0]]
     frame: Literal["world", "body"] = "body" if name.split("-")[0] == what else "world"
     config = PairConfig(what=what, frame=frame, radius=model.config.radius)
