@@ -1,4 +1,4 @@
-"""Body sharpening gains on generated meshes with triangulations of their own.
+"""What sharpening gains on generated meshes with triangulations of their own.
 
     python -m benchmarks.sharpening --json
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -79,21 +80,37 @@ def measure(what: Body, pairs: int) -> dict[str, Any]:
     return figures
 
 
-def main() -> None:
-    """Command line of the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--pairs", type=int, default=10, help="of each kind, at most 20")
+def run(
+    doc: str | None,
+    measure: Callable[[Body, int], dict[str, Any]],
+    told: Callable[[Any], str],
+    *,
+    pairs: int,
+    what: str,
+) -> None:
+    """Run a benchmark of pairs from each generator; `told` writes one row of its figures."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0] if doc else None)
+    parser.add_argument("--pairs", type=int, default=pairs, help=what)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    figures = {what: measure(what, options.pairs) for what in KINDS}
+    figures = {kind: measure(kind, options.pairs) for kind in KINDS}
     if options.json:
         print(json.dumps({**vars(options), "figures": figures}, indent=2))
         return
-    for what, rows in figures.items():
+    for kind, rows in figures.items():
         for name, row in rows.items():
-            print(f"{what}, {name}: {row['plain']:.2f} -> {row['sharpened']:.2f}")
+            print(f"{kind}, {name}: {told(row)}")
+
+
+def main() -> None:
+    """Measure what sharpening gains."""
+
+    def told(row: dict[str, float]) -> str:
+        return f"{row['plain']:.2f} -> {row['sharpened']:.2f}"
+
+    run(__doc__, measure, told, pairs=10, what="of each kind, at most 20")
 
 
 if __name__ == "__main__":

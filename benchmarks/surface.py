@@ -10,16 +10,13 @@ of `ltenet bench generated_r`.
 
 from __future__ import annotations
 
-import argparse
-import json
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
 
-from benchmarks.sharpening import KINDS, turned
+from benchmarks.sharpening import run, turned
 from ltenet.data.generated_meshes import Body, GeneratedMeshes
 from ltenet.evaluation.bench.mesh_scoring import edge_distances
 from ltenet.geometry.arrays import FloatArray
@@ -83,20 +80,8 @@ def measure(what: Body, pairs: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Command line of the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--pairs", type=int, default=24, help="of each generator, at most 40")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
-    figures = {what: measure(what, options.pairs) for what in KINDS}
-    if options.json:
-        print(json.dumps({**vars(options), "figures": figures}, indent=2))
-        return
-    for what, rows in figures.items():
-        for name, row in rows.items():
-            print(f"{what}, {name}: {row}")
+    """Measure what neighbours along the surface gain."""
+    run(__doc__, measure, str, pairs=24, what="of each generator, at most 40")
 
 
 if __name__ == "__main__":

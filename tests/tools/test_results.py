@@ -280,6 +280,40 @@ def test_every_table_is_measured_by_the_tool() -> None:
         assert all(set(table.names) <= names for table in tables.values())
 
 
+def test_tables_of_collections() -> None:
+    tables = TABLES["collections"]
+    kinds = {"single": 900.0, "direct": 600.0, "hubs": 90.0}
+    pairs = {"pairs": 1770, "shapes": 60, "single_sampled": 60, "hubs": 3}
+    pairs |= {f"{kind}_seconds": value for kind, value in kinds.items()}
+    pairs |= {f"{kind}_error_percent": 1.5 for kind in kinds}
+    pairs |= {"direct_ratio": 1.5, "all_pairs_ratio": 10.0}
+    growth = {
+        "growth": [
+            {"shapes": count, "seconds_per_shape": 0.5, "peak_mb": 1200} for count in (20, 200)
+        ]
+    }
+    workers = {"worker_pairs": 435, "workers_ratio": 1.8}
+    workers |= {"one_worker_seconds": 180.0, "two_workers_seconds": 100.0}
+    atlas = {"atlas_shapes": 1000, "atlas_points": 512, "atlas_registered": 998}
+    made = tables["costs"].make(pairs, growth, workers, atlas | {"atlas_seconds": 1200.0})
+    assert "| 1,770 pairs of 60 shapes, `--hubs 3` | 90 s | 10.0 x faster, error 1.50 % |" in made
+    assert "| 200 shapes to one template | 0.50 s each | 1,200 MB at most |" in made
+    assert "two workers | 20 min | 998 registered |" in made
+    ratio = {"compactness": 1.02, "generalisation": 1.1, "specificity": 0.98}
+    model = {"error_percent": 1.2, "worst_error_percent": 3.0, "ratio": ratio}
+    found = [
+        {"set": kind, "shapes": 40, "ours": model, "cpd": model} for kind in ("people", "faust")
+    ]
+    made = tables["quality"].make(*found)
+    assert "| 40 FAUST | `ltenet atlas` | 1.20 | 3.00 | 1.02 | 1.10 | 0.98 |" in made
+    before = {"cycle_percent": 3.0, "error_percent": 1.5}
+    after = before | {"cycle_percent": 0.6, "cycle_ratio": 0.2}
+    one = {"shapes": 12, "matched": before, "consistent": after, "hubs_3": after}
+    made = tables["consistency"].make(one, one, one)
+    assert "| 12 FAUST | `--consistent` | 0.60 | 1.50 | 0.20 |" in made
+    assert len(made.splitlines()) == 2 + 9
+
+
 def test_verdicts(results: Path) -> None:
     found = conclusions({"design": json.loads((results / "paper" / "design.json").read_text())})
     assert [(line.claim, line.verdict) for line in found] == [

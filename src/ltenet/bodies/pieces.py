@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csgraph
 
 from ltenet.bodies.generated import Template
+from ltenet.geometry.surface_graph import mesh_graph
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Piece:
 def cut_piece(template: Template, name: str, region: NDArray[np.bool_]) -> Piece:
     """Cut the largest connected part of a region, a (V,) mask, out of a template."""
     faces = template.faces[region[template.faces].all(axis=1)]  # (f, 3)
-    graph = _edges(faces, len(region))
+    graph = mesh_graph(faces.astype(np.int64), len(region))
     labels = csgraph.connected_components(graph, directed=False)[1]  # (V,)
     largest = np.bincount(labels[faces[:, 0]]).argmax()
     faces = faces[labels[faces[:, 0]] == largest]
@@ -102,8 +103,3 @@ def _lids(
     # Against the direction of the faces beside them, so that lids look outwards too.
     lids = np.column_stack([rim_edges[:, 1], rim_edges[:, 0], count + owners])  # (g, 3)
     return rims, lids
-
-
-def _edges(faces: NDArray[np.integer], count: int) -> coo_array:
-    ends = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]]])  # (2 f, 2)
-    return coo_array((np.ones(len(ends)), ends.T), shape=(count, count))
