@@ -10,11 +10,12 @@ from scipy.spatial.transform import Rotation
 
 from ltenet.data.partial_pairs import partial_pair
 from ltenet.evaluation.bench.benchmarks import GeneratedBenchmark
-from ltenet.geometry.rotations import axis_rotation
+from ltenet.geometry.rotations import axis_rotation, rotation_degrees
 from ltenet.matching.config import MatchConfig
+from ltenet.matching.frame_search import UNSURE, better_turn
 from ltenet.matching.matcher import Matcher
-from ltenet.matching.part_frames import better_turn
 from ltenet.matching.placement import SCALES, Placement, can_place, fit_placement, place_part
+from ltenet.matching.preparation import Prepared
 from ltenet.method.model import LTENet, ModelConfig
 from ltenet.shape import Shape, normalizing_matrix
 
@@ -107,6 +108,21 @@ def test_a_part_that_is_turned_is_turned_back(matcher: Matcher, whole: Shape) ->
     assert np.degrees(angle) < 25
     assert better_turn(askew, target, "none") is None
     assert better_turn(target, target, "any") is None
+
+
+@pytest.mark.slow
+def test_a_whole_body_is_turned_where_its_frame_is_in_doubt(whole: Shape) -> None:
+    target = Matcher(MatchConfig(model="human")).prepare(whole)[0][0]
+    assert target.frame is not None
+    assert target.frame.certainty > UNSURE
+    for certainty, turns in ((UNSURE - 0.3, True), (UNSURE + 0.1, False)):
+        frame = target.frame._replace(certainty=certainty)
+        askew = Prepared(target.sample, target.matrix, frame).rotated(axis_rotation((0, 1, 0), 60))
+        found = better_turn(askew, target, "any")
+        assert (found is not None) == turns
+        if found is not None:
+            assert rotation_degrees(found.source.rotation @ target.rotation.T) < 25
+            assert found.target is target
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Families of poses of sports and play: throws and punches, climbing, upside down, in mid-air."""
+"""Families of poses of sports and play: throws, kicks, climbing, upside down, in mid-air."""
 
 from __future__ import annotations
 
@@ -48,6 +48,38 @@ def _aim(
 ) -> None:
     arm.elevation, arm.azimuth = dice.within(*elevation), dice.within(*azimuth)
     arm.elbow, arm.twist = dice.within(*elbow), dice.around(0, 12)
+
+
+def kick(dice: Dice) -> Pose:
+    """Lift one leg forwards, sideways or back, sometimes beside the head."""
+    pose = standing(dice, "kick")
+    _, _, lead, trail = dice.order(pose)
+    style = dice.within(0, 1)
+    if style < 0.6:
+        lead.flexion, lead.knee = dice.within(15, 100), dice.within(0, 100)
+        lead.abduction, pose.pitch = dice.within(0, 35), dice.within(-18, 8)
+        trail.flexion += pose.pitch
+    elif style < 0.75:  # roundhouse: high to the side, the trunk away from it
+        lead.flexion, lead.knee = dice.within(20, 75), dice.within(0, 80)
+        lead.abduction, lead.twist = dice.within(35, 65), dice.within(-20, 25)
+        pose.roll = dice.within(5, 35) * (-1 if lead is pose.legs[0] else 1)
+        trail.abduction += abs(pose.roll)
+        trail.flexion += pose.pitch
+    elif style < 0.85:  # the leg goes back, the trunk forward
+        lead.flexion, lead.knee = dice.within(-30, -5), dice.within(0, 100)
+        pose.pitch = dice.within(0, 50)
+        trail.flexion += pose.pitch
+    else:  # as high as the head, the trunk away from it
+        lead.flexion, lead.knee = dice.within(100, 150), dice.within(0, 35)
+        lead.abduction, lead.twist = dice.within(10, 35), dice.within(0, 25)
+        pose.roll = dice.within(0, 30) * (-1 if lead is pose.legs[0] else 1)
+        pose.pitch = dice.within(-35, 5)
+        trail.abduction += abs(pose.roll)
+        trail.flexion += pose.pitch
+    trail.knee = dice.within(0, 20)
+    lead.ankle = dice.around(-10, 12)
+    sometimes_gesture(dice, pose, 0.6)
+    return pose
 
 
 def climb(dice: Dice) -> Pose:

@@ -32,7 +32,7 @@ FAMILIES: Mapping[str, tuple[_Family, float]] = {
     "overhead": (upright.overhead, 0.03),
     "bend": (upright.bend, 0.03),
     "balance": (upright.balance, 0.03),
-    "kick": (upright.kick, 0.03),
+    "kick": (action.kick, 0.03),
     "lunge": (upright.lunge, 0.03),
     "stance": (upright.stance, 0.03),
     "twist": (upright.twisted, 0.02),

@@ -205,31 +205,6 @@ def bend(dice: Dice) -> Pose:
     return pose
 
 
-def kick(dice: Dice) -> Pose:
-    """Lift one leg forwards, sideways or back."""
-    pose = standing(dice, "kick")
-    _, _, lead, trail = dice.order(pose)
-    style = dice.within(0, 1)
-    if style < 0.6:
-        lead.flexion, lead.knee = dice.within(15, 100), dice.within(0, 100)
-        lead.abduction, pose.pitch = dice.within(0, 35), dice.within(-18, 8)
-        trail.flexion += pose.pitch
-    elif style < 0.75:  # roundhouse: high to the side, the trunk away from it
-        lead.flexion, lead.knee = dice.within(20, 75), dice.within(0, 80)
-        lead.abduction, lead.twist = dice.within(35, 65), dice.within(-20, 25)
-        pose.roll = dice.within(5, 35) * (-1 if lead is pose.legs[0] else 1)
-        trail.abduction += abs(pose.roll)
-        trail.flexion += pose.pitch
-    else:  # the leg goes back, the trunk forward
-        lead.flexion, lead.knee = dice.within(-30, -5), dice.within(0, 100)
-        pose.pitch = dice.within(0, 50)
-        trail.flexion += pose.pitch
-    trail.knee = dice.within(0, 20)
-    lead.ankle = dice.around(-10, 12)
-    sometimes_gesture(dice, pose, 0.6)
-    return pose
-
-
 def balance(dice: Dice) -> Pose:
     """Stand on one leg, with the foot of the other on its shin, knee or thigh."""
     pose = standing(dice, "balance")
@@ -257,6 +232,8 @@ def lunge(dice: Dice) -> Pose:
         lead.abduction, lead.twist = dice.within(20, 40), dice.within(15, 35)
         trail.abduction, trail.flexion = dice.within(25, 45), dice.within(0, 20)
         pose.pitch = dice.within(5, 25)
+    if dice.chance(0.5):  # the trunk turns to one side
+        pose.turn, pose.look = dice.within(-45, 45), dice.within(-60, 60)
     sometimes_gesture(dice, pose, 0.7)
     return pose
 

@@ -19,8 +19,8 @@ from torch import Tensor
 from ltenet.geometry.rotations import kabsch, rotation_degrees
 from ltenet.matching.alignment import partners
 from ltenet.matching.config import Orient
+from ltenet.matching.frame_search import better_turn
 from ltenet.matching.networks import Networks
-from ltenet.matching.part_frames import better_turn
 from ltenet.matching.placement import place_part
 from ltenet.matching.preparation import Prepared, yaw_only
 from ltenet.matching.steering import MISSED, Steering
@@ -42,8 +42,8 @@ CLOSE = 0.1
 #: Cost of the best first look, and lead over the next one, with which frames are beyond doubt; read
 #: off generated pairs, not fitted.
 _CLEAR_COST, _CLEAR_LEAD = 0.8, 0.15
-#: Cost of a first look from which none of the frames in question may be right: if one shape is a
-#: part, this many of them are where the search for its frame starts.
+#: Cost of a first look from which none of the frames in question may be right: then the search for
+#: better ones starts from this many of them.
 _POOR, _STARTS = 0.95, 3
 #: Mean distance between the first looks of two ways, for shapes of root-mean-square radius 0.5,
 #: below which both would be refined to the same map.
@@ -167,9 +167,9 @@ def ranked_candidates(
     best = min(looks, key=lambda look: look.cost)
     looks += _agreeing(best, orient, steering)
     looks.sort(key=lambda look: look.cost)
-    if steering is None and refine != "none":  # the paper's test phase knows no parts
-        starts = [best] if best.cost < _POOR else looks[:_STARTS]
-        looks += [look for start in starts for look in _of_a_part(start, orient, same_scale)]
+    if steering is None and refine != "none":  # the paper's test phase tries no frames or places
+        starts = looks[: 1 if looks[0].cost < _POOR else _STARTS]
+        looks += [look for start in starts for look in _by_trying(start, orient, same_scale)]
         looks.sort(key=lambda look: look.cost)
     near = [look for look in looks if look.cost <= looks[0].cost + close]
     tried = looks[:1] if refine == "none" else _distinct(near)
@@ -285,8 +285,8 @@ def _agreeing(look: Look, orient: Orient, steering: Steering | None) -> list[Loo
     )
 
 
-def _of_a_part(look: Look, orient: Orient, same_scale: bool) -> list[Look]:
-    """Turn and place the shape that is a part of the other as makes more plausible maps."""
+def _by_trying(look: Look, orient: Orient, same_scale: bool) -> list[Look]:
+    """Turn shapes in doubt, and place the one that is a part, as makes more plausible maps."""
     way = look.way
     if way.networks.frameless:
         return []
