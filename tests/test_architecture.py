@@ -21,6 +21,7 @@ TESTS = Path(__file__).parent
 LAYERS = [
     "errors",
     "lazy",
+    "memory",
     "configuration",
     "files",
     "geometry",

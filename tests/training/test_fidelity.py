@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import platform
-
 import numpy as np
 import pytest
 import torch
@@ -15,7 +13,6 @@ from ltenet.shape import Shape
 from ltenet.training.loop import make_optimizer
 from ltenet.training.objectives import step_loss
 from ltenet.training.pair_tensors import PairTensors
-from ltenet.training.processes import keep_freed_memory
 from ltenet.training.settings import load_config
 
 KEPT = ("model.center=false", "pairs.center=false")
@@ -80,7 +77,3 @@ def test_steps_of_training_are_those_of_the_plain_page() -> None:
             optimizer.zero_grad()
             value.backward()
             optimizer.step()
-
-
-def test_freed_memory_is_kept_where_the_c_library_can() -> None:
-    assert keep_freed_memory() is (platform.libc_ver()[0] == "glibc")

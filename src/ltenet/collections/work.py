@@ -15,6 +15,7 @@ from ltenet.correspondence import Correspondence
 from ltenet.errors import LTENetError
 from ltenet.matching.config import MatchConfig
 from ltenet.matching.summary import summarize
+from ltenet.memory import give_freed_memory_back
 
 PREPARED, MAPS = "prepared", "maps"
 #: Where the details of a map keep the key of its pair.
@@ -63,6 +64,7 @@ def match_pair(store: Store, folder: Path, source: Specimen, target: Specimen) -
     except Exception as error:  # whatever one pair leads to must not stop the others
         message = f"unexpected {type(error).__name__}: {error}"
         record = PairRecord(source.name, target.name, "crashed", error=message, key=key)
+    give_freed_memory_back()
     return Timed(record, time.perf_counter() - start)
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -14,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ltenet.errors import MissingError, UsageError
+from ltenet.memory import keep_freed_memory
 from ltenet.training.config import TrainingConfig
 
 if TYPE_CHECKING:
@@ -60,21 +59,6 @@ def start_processes(
         torch.set_num_threads(config.threads)
     keep_freed_memory()
     return fabric
-
-
-def keep_freed_memory() -> bool:
-    """Let the C library reuse freed memory instead of giving it back; False where it is not glibc.
-
-    A step frees and allocates the same tensors again. glibc maps each large one anew, and the
-    kernel clears its pages: a tenth of the time of a step. No number changes by it.
-    """
-    trim_threshold, mmap_max, never = -1, -4, -1  # names and values of mallopt(3)
-    if not sys.platform.startswith("linux"):
-        return False
-    library = ctypes.CDLL(None)
-    if not hasattr(library, "mallopt"):
-        return False
-    return bool(library.mallopt(trim_threshold, never)) and bool(library.mallopt(mmap_max, 0))
 
 
 @contextmanager
