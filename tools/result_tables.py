@@ -32,7 +32,9 @@ FIGURES = (
     ("acc 5 %", ("acc", "0.05")),
     ("err, % of dmax", ("err_percent",)),
     ("err_dpc", ("err_dpc",)),
-    ("s / pair", ("seconds_per_pair",)),
+    ("median pair", ("err_percent_pairs", "median")),
+    ("worst tenth", ("err_percent_pairs", "worst_tenth")),
+    ("failed, %", ("failed_percent",)),
 )
 
 

@@ -46,6 +46,8 @@ def bench_result(**changes: Any) -> dict[str, Any]:
         "rotate": "none",
         **errors,
         "err_dpc": spread(1.55, 0.11),
+        "err_percent_pairs": {"median": 1.234, "worst_tenth": 12.34},
+        "failed_percent": spread(2.5),
         "seconds_per_pair": spread(0.5),
         "remark": None,
         "commit": "abc",
@@ -106,7 +108,7 @@ def test_a_table_of_benchmarks(results: Path) -> None:
     lines = text.strip().splitlines()
     assert lines[2] == (
         "| FAUST 80-99, shared | `human` | nearest neighbour | 43.9 ±0.1 | 92.2 ±0.0 | "
-        "2.58 ±0.05 | 1.55 ±0.11 | 0.50 ±0.00 | 40 x 2 |"
+        "2.58 ±0.05 | 1.55 ±0.11 | 1.23 | 12.3 | 2.50 ±0.00 | 40 x 2 |"
     )
     assert lines[3].startswith("| FAUST 80-99, independent | `human` |")
 
