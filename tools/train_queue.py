@@ -118,8 +118,8 @@ QUEUE: tuple[Run, ...] = (
         ),
         weights="orientation.safetensors",
     ),
-    Run("human", "human", (*_steps(2500, warmup=100), *_ONWARD), start="human"),
-    Run("animal", "animal", (*_steps(3600, warmup=100), *_ONWARD), start="animal"),
+    Run("human", "human", (*_steps(10000, warmup=100), *_ONWARD), start="human"),
+    Run("animal", "animal", (*_steps(11000, warmup=100), *_ONWARD), start="animal"),
     *MAIN,
     *ABLATIONS,
     Run(
