@@ -55,17 +55,17 @@ def kick(dice: Dice) -> Pose:
     pose = standing(dice, "kick")
     _, _, lead, trail = dice.order(pose)
     style = dice.within(0, 1)
-    if style < 0.6:
+    if style < 0.45:
         lead.flexion, lead.knee = dice.within(15, 100), dice.within(0, 100)
         lead.abduction, pose.pitch = dice.within(0, 35), dice.within(-18, 8)
         trail.flexion += pose.pitch
-    elif style < 0.75:  # roundhouse: high to the side, the trunk away from it
+    elif style < 0.6:  # roundhouse: high to the side, the trunk away from it
         lead.flexion, lead.knee = dice.within(20, 75), dice.within(0, 80)
         lead.abduction, lead.twist = dice.within(35, 65), dice.within(-20, 25)
         pose.roll = dice.within(5, 35) * (-1 if lead is pose.legs[0] else 1)
         trail.abduction += abs(pose.roll)
         trail.flexion += pose.pitch
-    elif style < 0.85:  # the leg goes back, the trunk forward
+    elif style < 0.7:  # the leg goes back, the trunk forward
         lead.flexion, lead.knee = dice.within(-30, -5), dice.within(0, 100)
         pose.pitch = dice.within(0, 50)
         trail.flexion += pose.pitch
@@ -186,7 +186,7 @@ def stretch(dice: Dice) -> Pose:
         trail.flexion, trail.knee = pose.pitch, dice.within(0, 15)
         gesture(dice, lead_arm, trail_arm)
     else:  # one leg high to the side or ahead
-        lead.flexion, lead.knee = dice.within(40, 115), dice.within(0, 30)
+        lead.flexion, lead.knee = dice.within(40, 145), dice.within(0, 30)
         lead.abduction, lead.twist = dice.within(10, 45), dice.within(0, 40)
         pose.lean = -towards * dice.within(0, 25)
         gesture(dice, lead_arm, trail_arm)

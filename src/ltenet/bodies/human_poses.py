@@ -20,7 +20,7 @@ _Family = Callable[[Dice], Pose]
 
 #: Half of all people stand, walk or gesture on their feet, as in most scans.
 FAMILIES: Mapping[str, tuple[_Family, float]] = {
-    "scan": (upright.scan, 0.11),
+    "scan": (upright.scan, 0.10),
     "stand": (upright.stand, 0.07),
     "walk": (upright.walk, 0.07),
     "arms": (upright.arms, 0.06),
@@ -32,7 +32,7 @@ FAMILIES: Mapping[str, tuple[_Family, float]] = {
     "overhead": (upright.overhead, 0.03),
     "bend": (upright.bend, 0.03),
     "balance": (upright.balance, 0.03),
-    "kick": (action.kick, 0.03),
+    "kick": (action.kick, 0.04),
     "lunge": (upright.lunge, 0.03),
     "stance": (upright.stance, 0.03),
     "twist": (upright.twisted, 0.02),
