@@ -118,7 +118,7 @@ QUEUE: tuple[Run, ...] = (
         ),
         weights="orientation.safetensors",
     ),
-    Run("human", "human", (*_steps(10000, warmup=100), *_ONWARD), start="human"),
+    Run("human", "human", (*_steps(5500, warmup=100), *_ONWARD), start="human"),
     Run("animal", "animal", (*_steps(11000, warmup=100), *_ONWARD), start="animal"),
     *MAIN,
     *ABLATIONS,
