@@ -54,6 +54,7 @@ def kick(dice: Dice) -> Pose:
     """Lift one leg forwards, sideways or back, sometimes beside the head."""
     pose = standing(dice, "kick")
     _, _, lead, trail = dice.order(pose)
+    trail.knee = dice.within(0, 20)
     style = dice.within(0, 1)
     if style < 0.45:
         lead.flexion, lead.knee = dice.within(15, 100), dice.within(0, 100)
@@ -73,10 +74,9 @@ def kick(dice: Dice) -> Pose:
         lead.flexion, lead.knee = dice.within(100, 150), dice.within(0, 35)
         lead.abduction, lead.twist = dice.within(10, 35), dice.within(0, 25)
         pose.roll = dice.within(0, 30) * (-1 if lead is pose.legs[0] else 1)
-        pose.pitch = dice.within(-35, 5)
+        pose.pitch, trail.knee = dice.within(-35, 5), dice.within(0, 90)
         trail.abduction += abs(pose.roll)
-        trail.flexion += pose.pitch
-    trail.knee = dice.within(0, 20)
+        trail.flexion += pose.pitch + 0.6 * trail.knee
     lead.ankle = dice.around(-10, 12)
     sometimes_gesture(dice, pose, 0.6)
     return pose
