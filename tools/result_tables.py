@@ -24,6 +24,7 @@ SETS = {
     "tosca": "TOSCA",
     "faust_r": "FAUST_r",
     "shrec07": "SHREC'07",
+    "generated-human": "generated people",
 }
 MAPS = {"none": "nearest neighbour", "coherent": "refined", "ot": "optimal transport"}
 #: Figures of a benchmark: heads of the columns, and where they are in a result.
@@ -35,6 +36,14 @@ FIGURES = (
     ("median pair", ("err_percent_pairs", "median")),
     ("worst tenth", ("err_percent_pairs", "worst_tenth")),
     ("failed, %", ("failed_percent",)),
+)
+#: Figures of partial shapes.
+PART_FIGURES = (
+    *FIGURES[2:3],
+    *FIGURES[4:],
+    ("overlap IoU", ("overlap_iou",)),
+    ("calibration error", ("calibration_error",)),
+    ("sure failures, %", ("sure_failures_percent",)),
 )
 
 
@@ -56,6 +65,26 @@ def bench(words: Sequence[str], results: Path) -> str | None:
             ]
         )
     return "\n".join([markdown_table(heads, rows), *remarks(found)])
+
+
+def parts(words: Sequence[str], results: Path) -> str | None:
+    """Partial shapes beside whole ones, one kind per row: ``parts partial-faust-*``."""
+    found = read_bench(words, results)
+    if not found:
+        return None
+    rows = []
+    for result in found:
+        kind = result["partial"] or "whole"
+        part = f"{kind} to {kind}" if result["both"] else kind
+        rows.append(
+            [
+                set_name(result),
+                part,
+                *(figure(result, keys) for _, keys in PART_FIGURES),
+                str(result["pairs"]),
+            ]
+        )
+    return markdown_table(["set", "part", *(head for head, _ in PART_FIGURES), "pairs"], rows)
 
 
 def leak(words: Sequence[str], results: Path) -> str | None:
@@ -199,6 +228,7 @@ def _row(rows: Sequence[dict[str, Any]], name: str) -> dict[str, Any]:
 #: What a mark may ask for.
 KINDS = {
     "bench": bench,
+    "parts": parts,
     "leak": leak,
     "meshes": meshes,
     "landmarks": landmarks,

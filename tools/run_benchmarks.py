@@ -30,8 +30,8 @@ from ltenet.files import atomic_path
 from ltenet.method.model import available_weights
 
 RESULTS = Path(__file__).parents[1] / "results"
-#: Pairs of each set that are also matched turned at random, and of whole meshes.
-PART, FULL = 30, 20
+#: Pairs of each set that are also matched turned at random, of whole meshes, and of partial shapes.
+PART, FULL, PARTIAL = 30, 20, 100
 #: Sets, and the weights that suit them.
 SETS = {"faust": "human", "shrec19": "human", "tosca": "animal"}
 
@@ -102,6 +102,16 @@ def benches() -> list[Bench]:
     for name, model in SETS.items():
         words = (*_own(name, model, "full", "coherent").words, "--pairs", str(FULL))
         found.append(Bench(f"full-{name}-{model}", (*words, "--seeds", "0")))
+    # Parts of bodies, onto whole bodies and onto other parts, beside whole ones of the same pairs.
+    for name in ("generated-human", "faust", "tosca"):
+        words = (name, "--sampling", "independent", "--rotate", "any", "--pairs", str(PARTIAL))
+        words = (*words, "--seeds", "0", "--no-cycle")
+        found.append(Bench(f"partial-{name}-whole", words))
+        for kind in ("holes", "cut", "view", "limb"):
+            found.append(Bench(f"partial-{name}-{kind}", (*words, "--partial", kind)))
+        for kind in ("holes", "cut", "view"):
+            both = (*words, "--partial", kind, "--both")
+            found.append(Bench(f"partial-{name}-{kind}-both", both))
     # The remeshed FAUST as the mesh literature tests it, as it comes and rotated at random.
     peers = ("--method", "ltenet,fmaps")
     once = ("--seeds", "0")

@@ -113,6 +113,19 @@ def test_a_table_of_benchmarks(results: Path) -> None:
     assert lines[3].startswith("| FAUST 80-99, independent | `human` |")
 
 
+def test_partial_shapes_beside_whole_ones(results: Path) -> None:
+    figures = {"overlap_iou": spread(0.9), "calibration_error": spread(0.05), "seeds": [0]}
+    both = bench_result(partial="cut", both=True, sure_failures_percent=spread(1.0), **figures)
+    whole = bench_result(partial=None, both=False, **figures | {"overlap_iou": None})
+    (results / "bench" / "partial-a.json").write_text(json.dumps(whole))
+    (results / "bench" / "partial-b.json").write_text(json.dumps(both))
+    lines = filled("parts partial-*", results).strip().splitlines()
+    assert lines[2] == "| FAUST 80-99 | whole | 2.58 | 1.23 | 12.3 | 2.50 | - | 0.05 | - | 40 |"
+    assert lines[3] == (
+        "| FAUST 80-99 | cut to cut | 2.58 | 1.23 | 12.3 | 2.50 | 0.90 | 0.05 | 1.00 | 40 |"
+    )
+
+
 def test_shared_beside_independent(results: Path) -> None:
     row = filled("leak faust-*", results).strip().splitlines()[2]
     assert row == (
@@ -414,7 +427,7 @@ def test_what_is_not_measured_stays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("<!-- results: best -->x<!-- /results -->", "expected one of bench, leak"),
+        ("<!-- results: best -->x<!-- /results -->", "expected one of bench, parts"),
         ("<!-- results: bench x -->", "without its end"),
     ],
 )

@@ -167,9 +167,11 @@ def ranked_candidates(
     best = min(looks, key=lambda look: look.cost)
     looks += _agreeing(best, orient, steering)
     looks.sort(key=lambda look: look.cost)
-    if steering is None and refine != "none":  # the paper's test phase tries no frames or places
+    if steering is None:
         starts = looks[: 1 if looks[0].cost < _POOR else _STARTS]
-        looks += [look for start in starts for look in _by_trying(start, orient, same_scale)]
+        places = refine != "none"  # nearest features are those of the points as they are
+        for start in starts:
+            looks += _by_trying(start, orient, places=places, same_scale=same_scale)
         looks.sort(key=lambda look: look.cost)
     near = [look for look in looks if look.cost <= looks[0].cost + close]
     tried = looks[:1] if refine == "none" else _distinct(near)
@@ -285,7 +287,7 @@ def _agreeing(look: Look, orient: Orient, steering: Steering | None) -> list[Loo
     )
 
 
-def _by_trying(look: Look, orient: Orient, same_scale: bool) -> list[Look]:
+def _by_trying(look: Look, orient: Orient, *, places: bool, same_scale: bool) -> list[Look]:
     """Turn shapes in doubt, and place the one that is a part, as makes more plausible maps."""
     way = look.way
     if way.networks.frameless:
@@ -295,7 +297,10 @@ def _by_trying(look: Look, orient: Orient, same_scale: bool) -> list[Look]:
     if turned is not None:
         prior = max(way.prior + turned.opinion, LEAST_PRIOR)
         ways.append(Way(way.networks, turned.source, turned.target, prior))
-    placed = [place_part(one.source, one.target, same_scale=same_scale) for one in ways]
+    placed = [
+        place_part(one.source, one.target, same_scale=same_scale) if places else None
+        for one in ways
+    ]
     found = [
         one._replace(source=both[0], target=both[1])
         for one, both in zip(ways, placed, strict=True)
