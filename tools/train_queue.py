@@ -101,7 +101,7 @@ MAIN, ABLATIONS = PAPER[:4], tuple(run for run in PAPER[4:] if run not in OUTLOO
 _ONWARD = ("optim.lr=5e-4", "precision=bf16")
 
 #: Weights for shapes of any class.
-ANY = Run("any", "any", (*_steps(3600, warmup=100), *_ONWARD), start="any")
+ANY = Run("any", "any", (*_steps(3000, warmup=100), *_ONWARD), start="any")
 #: Other learned systems, equal minutes each: their steps differ too much in cost to be counted.
 OTHERS: tuple[Run, ...] = tuple(
     Run(recipe.run_name(seed), recipe.preset, recipe.settings(seed))

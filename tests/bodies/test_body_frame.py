@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -11,6 +13,7 @@ from ltenet.bodies.body_pairs import own_generator
 from ltenet.bodies.generated import Template
 from ltenet.data.training_pairs import PairConfig, TrainingPairs
 from ltenet.errors import InputError
+from ltenet.geometry.rotations import kabsch, rotation_degrees
 
 
 @pytest.mark.parametrize("what", ["human", "animal"])
@@ -58,3 +61,16 @@ def test_templates_without_a_rest_pose_are_refused():
         upright_rotation(np.zeros((3, 3)), bare)
     with pytest.raises(InputError, match="got frame = 'moon'"):
         PairConfig(frame="moon")
+
+
+def test_bodies_in_a_common_frame_lie_alike_and_anyhow():
+    pairs = TrainingPairs(PairConfig(what="thing", frame="common"), seed=4)
+    turned = TrainingPairs(PairConfig(what="thing"), seed=4)
+    against = []
+    for index in range(4):
+        pair, drawn = pairs.draw(index), turned.draw(index)
+        between = kabsch(pair.source, pair.source_truth).rotation
+        assert rotation_degrees(between) < 12  # the rest is how one deforms into the other
+        against.append(kabsch(drawn.target, pair.target).rotation)  # the same points, turned
+    angles = [rotation_degrees(one @ other.T) for one, other in pairwise(against)]
+    assert min(angles) > 10

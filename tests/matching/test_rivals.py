@@ -18,7 +18,7 @@ from ltenet.io import save
 from ltenet.matching.candidates import CLOSE, Candidate, Look, ranked_candidates, refined_cost
 from ltenet.matching.config import MatchConfig
 from ltenet.matching.matcher import Matcher
-from ltenet.matching.networks import read_networks
+from ltenet.matching.networks import read_aligner, read_networks
 from ltenet.matching.preparation import prepare
 from ltenet.matching.rivals import distinct_maps, rival
 from ltenet.matching.summary import summarize
@@ -137,7 +137,7 @@ def test_without_refinement_nobody_looks_for_another_map() -> None:
 @pytest.fixture(scope="module")
 def candidate() -> Candidate:
     """The map of a shape onto itself."""
-    networks = [read_networks("any")]
+    networks = [read_networks("any"), read_aligner()]
     shape, _ = propeller()
     sides = [prepare(one, networks, points=None) for one in (shape, turned(shape, 5))]
     found = ranked_candidates(networks, *sides, orient="any", refine="none")

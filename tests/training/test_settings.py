@@ -17,7 +17,8 @@ from ltenet.training.settings import (
 )
 
 PRESETS = {
-    "adapt", "animal", "animal-unsupervised", "any", "dpc", "human", "human-unsupervised", "paper",
+    "adapt", "aligner", "animal", "animal-unsupervised", "any", "dpc", "human",
+    "human-unsupervised", "paper",
     "tiny", "3d-coded", "corrnet3d", "diff-fmaps", "diff-fmaps-universal", "elementary", "fmnet",
     "fmnet-unsupervised", "geofmnet", "pointnet", "surfmnet",
 }  # fmt: skip
@@ -89,7 +90,7 @@ def test_paper_and_baseline_differ_in_the_method_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["any", "human", "animal", "human-unsupervised", "animal-unsupervised"]
+    "name", ["aligner", "any", "human", "animal", "human-unsupervised", "animal-unsupervised"]
 )
 def test_our_presets_train_for_independent_samples(name: str) -> None:
     config = load_config(name)

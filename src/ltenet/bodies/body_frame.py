@@ -1,4 +1,4 @@
-"""The frame of a body itself: its trunk upright and facing +z, whatever the pose."""
+"""Frames of bodies: the trunk upright and facing +z, whatever the pose; or as another one lies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ltenet.bodies.generated import Template
 from ltenet.errors import InputError
 from ltenet.geometry.arrays import FloatArray
-from ltenet.geometry.rotations import kabsch
+from ltenet.geometry.rotations import homogeneous, kabsch
 
 
 def upright_rotation(vertices: NDArray[np.floating], template: Template) -> FloatArray:
@@ -26,6 +26,15 @@ def upright_rotation(vertices: NDArray[np.floating], template: Template) -> Floa
 
 def upright_matrix(vertices: NDArray[np.floating], template: Template) -> FloatArray:
     """(4, 4) homogeneous matrix of `upright_rotation`."""
-    matrix = np.eye(4)
-    matrix[:3, :3] = upright_rotation(vertices, template)
-    return matrix
+    return homogeneous(upright_rotation(vertices, template))
+
+
+def common_matrices(
+    vertices: NDArray[np.floating], others: NDArray[np.floating], turn: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """(4, 4) matrices for (V, 3) vertices of two bodies, after which they lie alike.
+
+    The first is rotated onto the second as well as it can be, then both by the (3, 3) `turn`.
+    """
+    onto = kabsch(vertices, others).rotation  # (3, 3)
+    return homogeneous(turn @ onto), homogeneous(turn)

@@ -20,7 +20,8 @@ class Adapt(Command):
     """Fine-tune weights on your own shapes, without labels, and write them to a folder.
 
     The objective needs nothing but the shapes. Where the weights have an orientation network, it
-    turns them upright first; else they should stand upright (y up) and face the same way.
+    turns them upright first; for weights like `any`, which compare shapes in a common frame, they
+    are matched and laid alike; else they should stand upright (y up) and face the same way.
 
     Examples
     --------
@@ -49,7 +50,8 @@ class Adapt(Command):
         """Load weights and shapes, train, write."""
         from ltenet.io import load
         from ltenet.matching import confidence, orientation
-        from ltenet.method.model import LTENet, find_weights
+        from ltenet.matching.common_frame import laid_alike
+        from ltenet.matching.networks import read_networks
         from ltenet.training.adapt import adapt, check_weights_folder
         from ltenet.training.settings import load_config
 
@@ -63,18 +65,20 @@ class Adapt(Command):
         if self.minutes is not None:
             schedule = config.schedule.scaled_to_minutes(self.minutes)
             config = dataclasses.replace(config, schedule=schedule)
-        model = LTENet.from_pretrained(self.model)
+        networks = read_networks(self.model)
         shapes = [load(path) for path in progress(self.shapes, "reading shapes")]
-        start = find_weights(self.model)
-        orienter = orientation.Orienter.from_pretrained(start)
-        if orienter is not None:
+        if networks.orienter is not None:
             shapes = [
-                shape.rotated(orienter.frame(shape.points).rotation)
+                shape.rotated(networks.orienter.frame(shape.points).rotation)
                 for shape in progress(shapes, "turning them upright")
             ]
-        kept = [start / name for name in (orientation.FILE, confidence.FILE)]
+        elif networks.relative:
+            shapes = laid_alike(
+                shapes, self.model, track=lambda steps: progress(steps, "laying them alike")
+            )
+        kept = [networks.folder / name for name in (orientation.FILE, confidence.FILE)]
         beside = [file for file in kept if file.is_file()]
-        result = adapt(model, shapes, self.output, config, beside=beside, force=self.force)
+        result = adapt(networks.model, shapes, self.output, config, beside=beside, force=self.force)
         figures = {
             "weights": str(self.output),
             "shapes": len(shapes),

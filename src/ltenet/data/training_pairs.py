@@ -13,10 +13,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ltenet.bodies.body_frame import upright_matrix
+from ltenet.bodies.body_frame import common_matrices, upright_matrix
 from ltenet.bodies.body_pairs import BodyGenerator, What, draw_two_bodies, own_generator
 from ltenet.bodies.generated import GeneratedBody
-from ltenet.data.augmentation import Augmentation, add_noise, draw_similarity
+from ltenet.data.augmentation import Augmentation, add_noise, draw_similarity, random_rotation
 from ltenet.data.drawn_side import Side, SideDrawer, shared_anchors, with_common_part
 from ltenet.data.readers import READERS
 from ltenet.data.sampling import Anchors
@@ -36,7 +36,7 @@ _SPLITS: dict[str, int] = {"train": 0, "validation": 1}
 # Each decision has its own random stream, so that changing one option leaves the others alone.
 # From 1: numpy pads short seeds with zeros, and the generators seed with two numbers.
 _CHOICES, _COUNTS, _SOURCE_POINTS, _TARGET_POINTS, _SOURCE_CHANGE, _TARGET_CHANGE = range(1, 7)
-_SURFACES = 7
+_SURFACES, _COMMON_TURN = 7, 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,9 @@ class PairConfig:
         DPC's loader keeps that of the file.
     frame
         "world": bodies stand, sit and lie as they were drawn; "body": each is turned until its
-        trunk is upright and faces +z, as the orientation step of matching does.
+        trunk is upright and faces +z, as the orientation step of matching does; "common": the
+        source is turned onto the target as well as a rotation can, then both alike at random, as
+        shapes without a class are once it is known how they lie against each other.
     surface_share
         Share of the shapes that come as meshes do: with coordinates of their points along the
         surface, see `surface_coordinates`. The others are clouds.
@@ -96,7 +98,7 @@ class PairConfig:
     pool: int | None = None
     radius: float | None = CANONICAL_RADIUS
     center: bool = True
-    frame: Literal["world", "body"] = "world"
+    frame: Literal["world", "body", "common"] = "world"
     surface_share: float = 0.0
     augmentation: Augmentation = field(default_factory=Augmentation)
 
@@ -109,7 +111,8 @@ class PairConfig:
         self._check("surface_share", 0.0 <= self.surface_share <= 1.0, "a share from 0 to 1")
         self._check("shared_share", 0.0 <= self.shared_share <= 1.0, "a share from 0 to 1")
         self._check("by", self.by in ("vertex", "area", "mixed"), "vertex, area or mixed")
-        self._check("frame", self.frame in ("world", "body"), "world or body")
+        frames = ("world", "body", "common")
+        self._check("frame", self.frame in frames, "world, body or common")
         self._check("points", 2 <= low <= high, "(least, largest) with 2 <= least <= largest")
         self._check("count_block", self.count_block >= 1, "a whole number of at least 1")
         self._check("pool", self.pool is None or self.pool >= 20, "None or at least 20 shapes")
@@ -230,6 +233,10 @@ class TrainingPairs:
         if self.config.frame == "body":
             source_turn = source_turn @ upright_matrix(body.vertices, template)  # (4, 4)
             target_turn = target_turn @ upright_matrix(other.vertices, template)  # (4, 4)
+        elif self.config.frame == "common":
+            turn = random_rotation("any", self._rng(_COMMON_TURN, index))  # (3, 3)
+            here, there = common_matrices(body.vertices, other.vertices, turn)  # (4, 4)
+            source_turn, target_turn = source_turn @ here, target_turn @ there
         to_source = source_turn @ self._normalizing(source_points)  # (4, 4)
         to_target = target_turn @ self._normalizing(target_points)  # (4, 4)
         mirrored, opposite = source.through(template.mirror), source.through(template.opposite)

@@ -111,6 +111,13 @@ def rotation_degrees(rotation: ArrayLike) -> float:
     return float(np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0))))
 
 
+def homogeneous(rotation: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(4, 4) homogeneous matrix of a (3, 3) rotation."""
+    matrix = np.eye(4)
+    matrix[:3, :3] = rotation
+    return matrix
+
+
 def nearest_rotations(matrices: ArrayLike) -> NDArray[np.float64]:
     """Rotations (..., 3, 3) nearest to (..., 3, 3) matrices in the Frobenius norm.
 

@@ -21,11 +21,12 @@ import torch
 from scipy.spatial.transform import Rotation
 from torch import Tensor
 
+from ltenet.correspondence import Correspondence
 from ltenet.geometry.arrays import FloatArray
-from ltenet.geometry.rotations import rotation_degrees
+from ltenet.geometry.rotations import kabsch, rotation_degrees
 from ltenet.refinement.options import BendingConfig
 from ltenet.refinement.pair import Pair
-from ltenet.refinement.point_sets import squared_distances
+from ltenet.shape import Shape
 
 #: Points of each shape that the search works with.
 _POINTS = 192
@@ -35,6 +36,8 @@ _SIGMAS = (0.3, 0.22, 0.16, 0.12)
 _CAP = 4.0
 #: Rotations nearer to each other than this, in degrees, count as one.
 _DISTINCT = 40.0
+#: What points without a score count at least.
+_LEAST_WEIGHT = 1e-6
 
 
 class Alignment(NamedTuple):
@@ -74,13 +77,12 @@ def alignments(pair: Pair, count: int) -> list[Alignment]:
     return kept
 
 
-@torch.no_grad()
-def partners(pair: Pair) -> Tensor:
-    """(N,) target points of shapes that lie as they should, by features and positions."""
-    scores = pair.relative_matrix() / BendingConfig().temperature  # (N, M)
-    squares = squared_distances(pair.source.points, pair.target.points)  # (N, M)
-    found: Tensor = (scores.clamp_min(-_CAP) - squares / (2 * _SIGMAS[-1] ** 2)).argmax(dim=1)
-    return found
+def turn_of_map(found: Correspondence, source: Shape, target: Shape) -> FloatArray:
+    """(3, 3) rotation that lays the source as the target lies, as a map between them says."""
+    places = found.positions(target)  # (N, 3)
+    known = np.isfinite(places).all(axis=1)  # (N,)
+    weights = np.ones(len(source)) if found.scores is None else found.scores + _LEAST_WEIGHT  # (N,)
+    return kabsch(source.points[known], places[known], weights[known]).rotation
 
 
 def _improved(

@@ -17,7 +17,6 @@ import torch
 from torch import Tensor
 
 from ltenet.geometry.rotations import kabsch, rotation_degrees
-from ltenet.matching.alignment import partners
 from ltenet.matching.config import Orient
 from ltenet.matching.frame_search import better_turn
 from ltenet.matching.networks import Networks
@@ -207,9 +206,13 @@ def _first_look(way: Way, steering: Steering | None) -> Look:
     else:
         pair = steering.first_look(way.source, way.target)
         missed = MISSED * steering.missed(way.source, way.target, pair)
-    nearest = partners(pair) if way.networks.frameless else pair.best.indices  # (n,)
+    nearest = pair.best.indices  # (n,)
+    energy = map_scores(pair, nearest).energy
+    if way.networks.relative:  # nobody else has an opinion on how these shapes lie
+        back = pair.reversed()
+        energy = 0.5 * (energy + map_scores(back, back.best.indices).energy)
     columns = torch.from_numpy(way.target.sample.parts[0])  # (m,)
-    return Look(way, columns[nearest], map_scores(pair, nearest).energy, missed)
+    return Look(way, columns[nearest], energy, missed)
 
 
 def _in_doubt(looks: Sequence[Look]) -> bool:
@@ -247,7 +250,7 @@ def _refined(look: Look, method: Method, tell: Tell, steering: Steering | None) 
     complete = source.sample.complete and target.sample.complete
     one_to_one: OneToOne = "auto" if complete else False
     chosen: dict[Method, Options] = {
-        "coherent": Coherent(one_to_one=one_to_one, aligned=networks.frameless),
+        "coherent": Coherent(one_to_one=one_to_one),
         "ot": Transport(one_to_one=one_to_one),
     }
     refined = refine_pair(pair, chosen.get(method, method), tell=tell)
@@ -290,7 +293,7 @@ def _agreeing(look: Look, orient: Orient, steering: Steering | None) -> list[Loo
 def _by_trying(look: Look, orient: Orient, *, places: bool, same_scale: bool) -> list[Look]:
     """Turn shapes in doubt, and place the one that is a part, as makes more plausible maps."""
     way = look.way
-    if way.networks.frameless:
+    if way.networks.frameless or way.networks.relative:
         return []
     ways = [way]
     turned = better_turn(way.source, way.target, orient)

@@ -63,8 +63,8 @@ def write_prepared(
 
     `mirror` says whether the shape was reflected.
 
-    Weights that do not know the kind of the shape are left out: `match_prepared` rarely asks for
-    them, and then they are embedded on demand.
+    Weights that do not know the kind of the shape are left out, and those that compare shapes in a
+    common frame, which depends on the other shape: these are embedded on demand.
     """
     sample = prepared[0][0].sample
     given = sample.cleaned.given
@@ -92,7 +92,7 @@ def write_prepared(
             arrays[f"rotations_{number}"] = np.stack([frame.rotation for frame in frames])
             arrays[f"certainties_{number}"] = np.array([frame.certainty for frame in frames])
             arrays[f"kinds_{number}"] = np.array([frame.kinds for frame in frames])
-        if not may_know(one, orientations[0]):
+        if one.relative or not may_know(one, orientations[0]):
             continue
         for way, side in enumerate(orientations):
             arrays[f"features_{number}_{way}"] = torch.cat(

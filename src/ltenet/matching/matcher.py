@@ -30,7 +30,7 @@ from ltenet.matching.config import MatchConfig
 from ltenet.matching.extending import to_every_vertex, with_outliers
 from ltenet.matching.frame_networks import KINDS
 from ltenet.matching.known_pairs import KnownPairs, known_pairs
-from ltenet.matching.networks import ALIGNER, Networks, read_networks
+from ltenet.matching.networks import ALIGNER, Networks, read_aligner, read_networks
 from ltenet.matching.preparation import Prepared, prepare
 from ltenet.matching.rivals import distinct_maps, rival
 from ltenet.matching.steering import Steering
@@ -46,7 +46,7 @@ PreparedShape = tuple[tuple[Prepared, ...], ...]
 ShapeLike = Shape | str | os.PathLike[str] | ArrayLike
 
 #: Weights that "auto" chooses among.
-CANDIDATES = ("human", "animal", ALIGNER)
+CANDIDATES = KINDS
 #: Probability below which a shape is not of the kind that weights know: it is not embedded yet.
 UNKNOWN = 0.05
 
@@ -87,9 +87,9 @@ class Matcher:
         if self.config.model == "auto":
             names = tuple(name for name in CANDIDATES if name in available_weights())
         self.networks = tuple(read_networks(name) for name in names)
-        oriented = any(one.orienter is not None for one in self.networks)
-        if ALIGNER not in names and oriented and ALIGNER in available_weights():
-            self.networks += (read_networks(ALIGNER)._replace(aligns_only=True),)
+        turned = any(one.orienter is not None or one.relative for one in self.networks)
+        if turned and ALIGNER in available_weights():
+            self.networks += (read_aligner(),)
         for networks in self.networks:
             warn_of_weights(networks, self.config)
         self.seconds: dict[str, float] = {}
@@ -230,7 +230,9 @@ class Matcher:
         )
         steps.one_more()
         for networks, orientations in zip(self.networks, found, strict=True):
-            if not networks.frameless and may_know(networks, orientations[0]):
+            # Of those that depend on the other shape, it is not known yet in which orientation.
+            known = not (networks.aligns_only or networks.relative)
+            if known and may_know(networks, orientations[0]):
                 _ = orientations[0].first_part  # here, so that the time counts as embedding
         steps.one_more()
         return found

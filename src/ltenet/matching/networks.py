@@ -10,8 +10,8 @@ from typing import NamedTuple
 from ltenet.matching.orientation import FILE, Orienter
 from ltenet.method.model import LTENet, find_weights
 
-#: Weights that need no frame: they tell how two shapes lie against each other, also for others.
-ALIGNER = "any"
+#: Weights that need no frame: they tell how two shapes lie against each other, for all the others.
+ALIGNER = "aligner"
 
 
 class Networks(NamedTuple):
@@ -43,6 +43,11 @@ class Networks(NamedTuple):
         """Whether the embedding is the same for every orientation of a shape."""
         return self.model.config.encoder.inputs != "coordinates"
 
+    @property
+    def relative(self) -> bool:
+        """Whether the embedding compares shapes that lie alike, in whichever frame."""
+        return self.model.config.frame == "common"
+
 
 @lru_cache(maxsize=4)
 def read_networks(name: str) -> Networks:
@@ -53,6 +58,11 @@ def read_networks(name: str) -> Networks:
     if path.is_file():
         orienter = _read_orienter(folder, sha256(path.read_bytes()).hexdigest())
     return Networks(Path(name).name, folder, LTENet.from_pretrained(name), orienter)
+
+
+def read_aligner() -> Networks:
+    """Read the weights that tell how shapes lie against each other."""
+    return read_networks(ALIGNER)._replace(aligns_only=True)
 
 
 _ORIENTERS: dict[str, Orienter | None] = {}

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ltenet.geometry.arrays import FloatArray, IntArray
+from ltenet.geometry.rotations import homogeneous
 from ltenet.lazy import lazy
 from ltenet.matching.cleaning import check_extent, cleaned
 from ltenet.matching.config import Orient
@@ -60,7 +61,7 @@ class Prepared:
 
     def rotated(self, rotation: FloatArray) -> Prepared:
         """Rotate the shape further by (3, 3), in the frame of the network."""
-        matrix = _homogeneous(rotation) @ self.matrix  # (4, 4)
+        matrix = homogeneous(rotation) @ self.matrix  # (4, 4)
         return Prepared(self.sample, matrix, self.frame, at_once=self.at_once)
 
     def placed(self, matrix: FloatArray, at_once: int) -> Prepared:
@@ -188,7 +189,7 @@ def prepare(
             frames[id(one.orienter)] = plausible(found, orient)
         prepared.append(
             tuple(
-                Prepared(sample, _homogeneous(frame.rotation) @ normal, frame)
+                Prepared(sample, homogeneous(frame.rotation) @ normal, frame)
                 for frame in frames[id(one.orienter)]
             )
         )
@@ -201,13 +202,6 @@ def plausible(frames: list[Frame], orient: Orient) -> list[Frame]:
     if orient == "yaw":
         kept = [frame._replace(rotation=yaw_only(frame.rotation)) for frame in kept]
     return kept[:_ORIENTATIONS]
-
-
-def _homogeneous(rotation: FloatArray) -> FloatArray:
-    """(4, 4) of a (3, 3) rotation."""
-    matrix = np.eye(4)
-    matrix[:3, :3] = rotation
-    return matrix
 
 
 def yaw_only(rotation: FloatArray) -> FloatArray:

@@ -15,6 +15,7 @@ from torch import Tensor
 from ltenet.correspondence import UNMATCHED, Correspondence
 from ltenet.errors import InputError, UsageError
 from ltenet.io import load
+from ltenet.matching.alignment import turn_of_map
 from ltenet.matching.networks import Networks, read_networks
 from ltenet.matching.preparation import prepare
 from ltenet.method.model import LTENet
@@ -105,7 +106,10 @@ def refine(
             "try matching the shapes first"
         )
     network = _networks(model)
-    sides = _side(source_shape, network), _side(target_shape, network)
+    lying = source_shape
+    if network is not None and network.relative:
+        lying = source_shape.rotated(turn_of_map(current, source_shape, target_shape))
+    sides = _side(lying, network), _side(target_shape, network)
     with torch.no_grad():
         pair = _pair(current, *sides, trust=trust, model_alone=how == "linear")
         start = torch.tensor(current.indices)  # (N,)

@@ -67,7 +67,8 @@ def warn_of_weights(networks: Networks, config: MatchConfig) -> None:
     """Warn about weights without the files that matching relies on."""
     if networks.aligns_only:
         return
-    if networks.orienter is None and not networks.frameless and config.orient != "none":
+    turned = networks.orienter is not None or networks.frameless or networks.relative
+    if not turned and config.orient != "none":
         log.warning(
             "%s: these weights have no orientation network: both shapes must stand upright (y up) "
             "and face the same way",

@@ -49,8 +49,8 @@ class PairEvidence(NamedTuple):
 
 
 #: Weights of `PairEvidence`, and what is added to their sum.
-WEIGHTS = PairEvidence(-1.26, -4.17, -7.41, 0.0, -4.9, 0.71, 0.42, 8.73)
-BIAS = -2.37
+WEIGHTS = PairEvidence(-4.13, 0.0, -17.56, 0.0, -2.74, 3.96, 0.43, 10.64)
+BIAS = -6.27
 
 
 def pair_evidence(best: Candidate, columns: FloatArray) -> PairEvidence:

@@ -2,8 +2,8 @@
 
 Weights that read coordinates want both bodies in their frame. The orientation networks rank the
 frames of each shape; and how one shape lies against the other (see `alignment`, or known pairs)
-gives the frame of either shape from that of the other. Weights that need no frame want to know only
-the latter.
+gives the frame of either shape from that of the other. Weights that compare shapes in a common
+frame want to know only the latter.
 """
 
 from __future__ import annotations
@@ -30,11 +30,8 @@ _LEAST_CERTAINTY = 0.03
 DISAGREE = 20.0
 #: Degrees up to which an opinion on a frame holds for orientations beside it.
 _NEAR = 45.0
-#: Relative rotations of the two shapes that are tried in both frames.
-_TURNS = 2
-#: Opinion on the second one, relative to the first: on 44 generated pairs of things it was right
-#: instead in one, and cost alone would have preferred it wrongly in two.
-_SECOND = math.log(0.25)
+#: Relative rotations of the two shapes that are tried in a common frame, and in those of bodies.
+_COMMON_TURNS, _TURNS = 8, 2
 #: Opinion above which both shapes are of no class that has a frame.
 _OF_NO_CLASS = math.log(0.25)
 
@@ -70,7 +67,7 @@ def framed_ways(
     """
     found = []
     for group in zip(networks, sources, targets, strict=True):
-        if group[0].frameless:
+        if group[0].aligns_only or group[0].relative:
             continue
         for way in _steered(_orientations(*group), steering, orient):
             if way.prior > LEAST_PRIOR or len(networks) == 1:
@@ -88,29 +85,27 @@ def aligned_ways(
 ) -> list[Way]:
     """List the ways that follow from how the shapes lie against each other, by frameless features.
 
-    The best alignment is a way of the frameless weights themselves. Of things without a class the
-    next one is, too: the sides of symmetric ones are told by the map, if at all. Where alignments
-    disagree with the frames of both bodies, each is also tried in the frame that the other one has.
+    Weights that compare shapes in a common frame tell which of several alignments is right. Where
+    alignments disagree with the frames of both bodies, each is also tried in the frame that the
+    other one has.
     """
     groups = list(zip(networks, sources, targets, strict=True))
-    aligner = next((group for group in groups if group[0].frameless), None)
+    aligner = next((group for group in groups if group[0].aligns_only), None)
     if aligner is None:
         return []
     turns = _turns(aligner[1][0], aligner[2][0], orient, steering)
+    seen = next((group[1:] for group in groups if group[1][0].frame is not None), ())
     found = []
-    if not aligner[0].aligns_only:
-        source, target = aligner[1][0], aligner[2][0]
-        seen = next((group[1:] for group in groups if not group[0].frameless), ())
-        prior = max(sum(_of_kind(aligner[0], frames[0]) for frames in seen), LEAST_PRIOR)
-        positions = turns if prior > _OF_NO_CLASS else turns[:1]
-        for number, turn in enumerate(positions):
-            opinion_of_it = max(prior + number * _SECOND, LEAST_PRIOR)
-            found.append(Way(aligner[0], source.rotated(turn), target, opinion_of_it))
     for one, our_frames, their_frames in groups:
-        if one.frameless or steering is not None:
+        if one.relative:
+            prior = max(sum(_of_kind(one, frames[0]) for frames in seen), LEAST_PRIOR)
+            source, target = our_frames[0], their_frames[0]
+            for turn in turns if prior > _OF_NO_CLASS else turns[:1]:
+                found.append(Way(one, source.rotated(turn), target, prior))
+        if one.aligns_only or one.relative or steering is not None:
             continue
         way = Way(one, our_frames[0], their_frames[0], 0.0)
-        for turn in turns:
+        for turn in turns[:_TURNS]:
             between = way.target.rotation @ turn @ way.source.rotation.T  # (3, 3)
             if rotation_degrees(between) < DISAGREE:
                 continue
@@ -196,5 +191,5 @@ def _turns(
         found = [known]
     else:
         pair = Pair(source.first_part, target.first_part)
-        found = [one.rotation for one in alignments(pair, _TURNS)]
+        found = [one.rotation for one in alignments(pair, _COMMON_TURNS)]
     return [yaw_only(turn) for turn in found] if orient == "yaw" else found

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -52,6 +52,10 @@ class ModelConfig:
     center
         Whether shapes are moved so that the mean of their points is the origin. DPC's loader
         takes coordinates as they stand in the file: False.
+    frame
+        What the coordinates of a shape refer to: its "own" frame, that of its file or of its class,
+        which each shape has by itself; or one that is "common" to both shapes of a pair, whichever
+        that is.
     transform
         How neighbours and weights are found.
     divergence
@@ -61,6 +65,7 @@ class ModelConfig:
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     radius: float | None = None
     center: bool = True
+    frame: Literal["own", "common"] = "own"
     transform: TransformConfig = field(default_factory=TransformConfig)
     divergence: DivergenceConfig = field(default_factory=DivergenceConfig)
 

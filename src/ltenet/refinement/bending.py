@@ -157,8 +157,6 @@ class Bender:
         floor = torch.full_like(areas[0], -self.config.outlier)  # (n,)
         factors = torch.ones_like(areas[1])  # (m,)
         deformation = self._anchored_start(sigmas[0], stiffness)
-        if deformation is None and self.config.aligned:
-            deformation = graph.rest()
         for sigma in sigmas:
             scores = self._coarse_scores.clone()  # (n, m)
             if deformation is not None:

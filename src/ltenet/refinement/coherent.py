@@ -34,7 +34,7 @@ def refine_coherent(problem: Problem, options: Coherent) -> Proposal:
     """Bend both shapes onto each other and combine the maps."""
     pair, config = problem.pair, options.bending
     stiffnesses = STIFFNESSES if config is None else (config.stiffness,)
-    config = config or replace(CONFIG, aligned=options.aligned)
+    config = config or CONFIG
     consensus = find_consensus(pair, config, stiffnesses, tell=problem.tell)
     if consensus is None:
         return keep(problem)

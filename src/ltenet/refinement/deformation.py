@@ -97,12 +97,6 @@ class DeformationGraph:
         matrix = torch.eye(3) if rotation is None else torch.from_numpy(rotation)  # (3, 3)
         return matrix.to(self.points).expand(len(self.nodes), 3, 3)
 
-    def rest(self) -> Deformation:
-        """Leave the shape as it is."""
-        frames = self.frames()  # (r, 3, 3)
-        transforms = torch.cat([frames, self.nodes[:, None]], dim=1)  # (r, 4, 3)
-        return Deformation(transforms.flatten(0, 1), frames)
-
     def apply(self, deformation: Deformation) -> Tensor:
         """(N, 3) points of the bent shape."""
         return self._basis @ deformation.transforms

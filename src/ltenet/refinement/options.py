@@ -43,8 +43,6 @@ class BendingConfig:
         see `deformation`.
     rounds
         Alternations between rotations and positions in each step.
-    aligned
-        Whether both shapes lie as they should, so that positions count from the first step.
     """
 
     temperature: float = 0.05
@@ -61,12 +59,11 @@ class BendingConfig:
     stiffness: float = 100.0
     rigidity: float = 0.1
     rounds: int = 3
-    aligned: bool = False
 
     def __post_init__(self) -> None:
         for item in fields(self):
             value = getattr(self, item.name)
-            may_be_zero = item.name in ("fine_steps", "balance", "rigidity", "sweeps", "aligned")
+            may_be_zero = item.name in ("fine_steps", "balance", "rigidity", "sweeps")
             fine = math.isfinite(value) and (value > 0 or (may_be_zero and value == 0))
             if not fine or (item.name == "balance" and value >= 1):
                 raise InputError(
@@ -93,14 +90,11 @@ class Coherent:
         tests this for shapes of equal size.
     sharpen
         Whether the eigenfunctions of meshes sharpen the map; see `sharpening`.
-    aligned
-        As for `BendingConfig`, where `bending` is left out.
     """
 
     bending: BendingConfig | None = None
     one_to_one: OneToOne = "auto"
     sharpen: bool = True
-    aligned: bool = False
 
     def __post_init__(self) -> None:
         _check_one_to_one(self.one_to_one)
