@@ -93,19 +93,19 @@ def aligned_ways(
     aligner = next((group for group in groups if group[0].aligns_only), None)
     if aligner is None:
         return []
-    turns = _turns(aligner[1][0], aligner[2][0], orient, steering)
+    rotations = _turns(aligner[1][0], aligner[2][0], orient, steering)
     seen = next((group[1:] for group in groups if group[1][0].frame is not None), ())
     found = []
     for one, our_frames, their_frames in groups:
         if one.relative:
             prior = max(sum(_of_kind(one, frames[0]) for frames in seen), LEAST_PRIOR)
             source, target = our_frames[0], their_frames[0]
-            for turn in turns if prior > _OF_NO_CLASS else turns[:1]:
+            for turn in rotations if prior > _OF_NO_CLASS else rotations[:1]:
                 found.append(Way(one, source.rotated(turn), target, prior))
         if one.aligns_only or one.relative or steering is not None:
             continue
         way = Way(one, our_frames[0], their_frames[0], 0.0)
-        for turn in turns[:_TURNS]:
+        for turn in rotations[:_TURNS]:
             between = way.target.rotation @ turn @ way.source.rotation.T  # (3, 3)
             if rotation_degrees(between) < DISAGREE:
                 continue
