@@ -88,6 +88,7 @@ def verbs() -> dict[str, Verb]:
     """Return the verbs and how they are called."""
     match = ("match", "a.ply", "b.ply", "-o", "map.npz", "--force", "--model", "human")
     match += ("--points", "60", "--refine", "none", "--orient", "none", "--threads", "1")
+    match += ("--threshold", "0")  # what so few points say of themselves is no matter here
     transfer = ("transfer", "a.ply", "b.ply", "old.npz", "--what", "scalars")
     transfer += ("--values", "values.txt", "-o", "moved.txt", "--force")
     train = ("train", "tiny", "--name", "run", "--runs", ".", "--accelerator", "cpu")
