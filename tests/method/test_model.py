@@ -119,14 +119,16 @@ def test_shipped_weights_match_generated_shapes(name: str) -> None:
     model = LTENet.from_pretrained(name)
     assert (find_weights(name) / "README.md").is_file(), "every model has its card"
     # Features that need no frame do not tell the sides of a thing; its position does.
-    what, least = {
+    known = {
         "human": ("human", 0.5),
         "animal": ("animal", 0.5),
         "aligner": ("thing", 0.25),
         "any": ("thing", 0.35),
         "paper": ("human", 0.35),  # an untrained network has 0.25
+        "paper-animal": ("animal", 0.35),
         "dpc": ("human", 0.3),
-    }[name.split("-")[0]]
+    }
+    what, least = known.get(name) or known[name.split("-")[0]]
     frame: Literal["world", "body", "common"] = "body" if name.split("-")[0] == what else "world"
     frame = "common" if model.config.frame == "common" else frame
     config = PairConfig(what=what, frame=frame, radius=model.config.radius)

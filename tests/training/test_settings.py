@@ -174,7 +174,9 @@ def test_runs_of_older_versions_still_load() -> None:
         dump_config(config)
         .replace("[known]", '[known]\nmode = "similarity"')
         .replace("[reconstruction]", '[reconstruction]\nsigma_start = "none"\nsigma_share = 0.5')
+        .replace("[self_training.refinement]", "[self_training.refinement]\naligned = false")
     )
+    assert "aligned = false" in lines
     assert parse_config(lines, where="old") == config
     assert validated_alike(lines, dump_config(config))
     changed = lines.replace('"similarity"', '"distance"')

@@ -24,6 +24,7 @@ _RETIRED: dict[tuple[str, str], tuple[object, ...]] = {
     ("known", "mode"): ("similarity",),
     ("reconstruction", "sigma_start"): (_NONE,),
     ("reconstruction", "sigma_share"): (),  # had no effect without the other
+    ("self_training.refinement", "aligned"): (False,),
 }
 
 
@@ -89,7 +90,9 @@ def _parse(text: str, *, where: str) -> dict[str, Any]:
 def _without_retired(values: dict[str, Any], *, where: str) -> dict[str, Any]:
     """Drop settings that older versions had, where runs still do what they asked for."""
     for (table, key), harmless in _RETIRED.items():
-        settings = values.get(table)
+        settings: Any = values
+        for name in table.split("."):
+            settings = settings.get(name) if isinstance(settings, dict) else None
         if not isinstance(settings, dict) or key not in settings:
             continue
         found = settings.pop(key)
