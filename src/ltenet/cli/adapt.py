@@ -67,15 +67,15 @@ class Adapt(Command):
             config = dataclasses.replace(config, schedule=schedule)
         networks = read_networks(self.model)
         shapes = [load(path) for path in progress(self.shapes, "reading shapes")]
-        if networks.orienter is not None:
+        if networks.relative:
+            shapes = laid_alike(
+                shapes, self.model, track=lambda steps: progress(steps, "laying them alike")
+            )
+        elif networks.orienter is not None:
             shapes = [
                 shape.rotated(networks.orienter.frame(shape.points).rotation)
                 for shape in progress(shapes, "turning them upright")
             ]
-        elif networks.relative:
-            shapes = laid_alike(
-                shapes, self.model, track=lambda steps: progress(steps, "laying them alike")
-            )
         kept = [networks.folder / name for name in (orientation.FILE, confidence.FILE)]
         beside = [file for file in kept if file.is_file()]
         result = adapt(networks.model, shapes, self.output, config, beside=beside, force=self.force)

@@ -23,7 +23,7 @@ from ltenet.matching.networks import Networks
 from ltenet.matching.placement import place_part
 from ltenet.matching.preparation import Prepared, yaw_only
 from ltenet.matching.steering import MISSED, Steering
-from ltenet.matching.ways import DISAGREE, LEAST_PRIOR, Way, aligned_ways, framed_ways
+from ltenet.matching.ways import DISAGREE, LEAST_PRIOR, Way, aligned_ways, framed_ways, given_ways
 from ltenet.refinement.embedded_shape import EmbeddedShape
 from ltenet.refinement.judge import map_scores
 from ltenet.refinement.methods import refine_pair
@@ -36,6 +36,8 @@ from ltenet.refinement.threads import side_by_side
 #: opinion is worth, and the difference in cost at which one way is e times as probable as another;
 #: by `python -m tools.fit_judge`.
 LOOK, PRIOR, TEMPERATURE = 0.5, 0.03, 0.04
+#: Energy of leaving all surface out, as having no partner.
+LEFT_OUT = 0.5
 #: By how much more than the best the first look of a way may cost that is refined too.
 CLOSE = 0.1
 #: Cost of the best first look, and lead over the next one, with which frames are beyond doubt; read
@@ -68,6 +70,8 @@ class Look(NamedTuple):
         (n,) target points of the first part of the source, by nearest features.
     energy
         Of that map.
+    left_out
+        What it costs for leaving out surface, as having no partner.
     missed
         What it costs for missing known pairs.
     """
@@ -75,12 +79,13 @@ class Look(NamedTuple):
     way: Way
     partners: Tensor
     energy: float
+    left_out: float
     missed: float = 0.0
 
     @property
     def cost(self) -> float:
-        """The energy, and more for being improbable or for missing known pairs."""
-        return self.energy - PRIOR * self.way.prior + self.missed
+        """The energy, and more for being improbable, leaving out surface or missing known pairs."""
+        return self.energy + self.left_out - PRIOR * self.way.prior + self.missed
 
 
 class Candidate(NamedTuple):
@@ -158,7 +163,9 @@ def ranked_candidates(
     shapes = (networks, sources, targets)
     looks = _first_looks(framed_ways(*shapes, orient=orient, steering=steering), steering)
     if _in_doubt(looks):
-        looks += _first_looks(aligned_ways(*shapes, orient=orient, steering=steering), steering)
+        ways = given_ways(*shapes, orient=orient, steering=steering)
+        ways += aligned_ways(*shapes, orient=orient, steering=steering)
+        looks += _first_looks(ways, steering)
     if not looks:
         way = Way(networks[0], sources[0][0], targets[0][0], 0.0)
         looks = _first_looks([way], steering)
@@ -206,13 +213,25 @@ def _first_look(way: Way, steering: Steering | None) -> Look:
     else:
         pair = steering.first_look(way.source, way.target)
         missed = MISSED * steering.missed(way.source, way.target, pair)
-    nearest = pair.best.indices  # (n,)
+    nearest, left_out = pair.best.indices, _left_out(pair)  # (n,)
     energy = map_scores(pair, nearest).energy
     if way.networks.relative:  # nobody else has an opinion on how these shapes lie
         back = pair.reversed()
         energy = 0.5 * (energy + map_scores(back, back.best.indices).energy)
     columns = torch.from_numpy(way.target.sample.parts[0])  # (m,)
-    return Look(way, columns[nearest], energy, missed)
+    return Look(way, columns[nearest], energy, left_out, missed)
+
+
+def _left_out(pair: Pair) -> float:
+    """What a pair costs for the surface that has no partner.
+
+    Features that err look like surface without a partner, so maps of parts must be the more
+    plausible for what they leave out.
+    """
+    overlap = pair.overlap
+    if overlap is None:
+        return 0.0
+    return LEFT_OUT * (1.0 - 0.5 * float(overlap.source.mean() + overlap.target.mean()))
 
 
 def _in_doubt(looks: Sequence[Look]) -> bool:
@@ -253,18 +272,37 @@ def _refined(look: Look, method: Method, tell: Tell, steering: Steering | None) 
         "coherent": Coherent(one_to_one=one_to_one),
         "ot": Transport(one_to_one=one_to_one),
     }
-    refined = refine_pair(pair, chosen.get(method, method), tell=tell)
-    cost = refined_cost(look, refined)
+    options = chosen.get(method, method)
+    refined = refine_pair(pair, options, tell=tell)
+    if method == "coherent" and source.at_once is None and target.at_once is None:
+        pair, refined = _whole_or_part(pair, refined, options)
+    cost = refined_cost(look, refined, _left_out(pair))
     return Candidate(networks, source, target, pair, refined, cost, look.energy, prior)
 
 
-def refined_cost(look: Look, refined: RefinedMap) -> float:
+def _whole_or_part(
+    pair: Pair, refined: RefinedMap, options: Method | Options
+) -> tuple[Pair, RefinedMap]:
+    """Refine a pair that seems to be incomplete as whole shapes too, and keep the better map."""
+    if pair.overlap is None:
+        return pair, refined
+    wholes = pair.as_wholes()
+    complete = refine_pair(wholes, options)
+    return (
+        (wholes, complete)
+        if complete.energy < refined.energy + _left_out(pair)
+        else (pair, refined)
+    )
+
+
+def refined_cost(look: Look, refined: RefinedMap, left_out: float) -> float:
     """Cost of a way after refinement.
 
     A map that turns the shape inside out costs more by what separates ways that are about as good:
     it is chosen only where no other is.
     """
-    cost = look.cost + (1 - LOOK) * (refined.energy - look.energy)
+    gain = refined.energy + left_out - look.energy - look.left_out
+    cost = look.cost + (1 - LOOK) * gain
     return cost + CLOSE if refined.mirrored > REVERSED else cost
 
 

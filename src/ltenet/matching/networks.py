@@ -26,8 +26,9 @@ class Networks(NamedTuple):
     model
         The embedding.
     orienter
-        Finds the frame of a shape; None if the weights have none. Weights with the same networks
-        share one object, so that each shape is looked at once.
+        Finds the frame of a shape, or, of weights that are `relative`, that of a piece of a body;
+        None if the weights have none. Weights with the same networks share one object, so that each
+        shape is looked at once.
     aligns_only
         Whether they only tell how one shape lies against the other, and match nothing.
     """
@@ -65,11 +66,13 @@ def read_aligner() -> Networks:
     return read_networks(ALIGNER)._replace(aligns_only=True)
 
 
+#: By the digests of their files; two are enough: shipped weights of bodies share one.
 _ORIENTERS: dict[str, Orienter | None] = {}
 
 
 def _read_orienter(folder: Path, digest: str) -> Orienter | None:
     if digest not in _ORIENTERS:
-        _ORIENTERS.clear()  # one is enough: shipped weights share it
+        while len(_ORIENTERS) > 1:
+            del _ORIENTERS[next(iter(_ORIENTERS))]
         _ORIENTERS[digest] = Orienter.from_pretrained(folder)
     return _ORIENTERS[digest]

@@ -180,8 +180,10 @@ def prepare(
     frames: dict[int, list[Frame]] = {}
     prepared: list[tuple[Prepared, ...]] = []
     for one in networks:
-        sample = Sample(kept, one.model, rows, parts)
-        if orient == "none" or one.orienter is None:
+        # How shapes lie against each other is asked later, if at all.
+        asked_later = one.orienter if one.relative else None
+        sample = Sample(kept, one.model, rows, parts, asked_later)
+        if orient == "none" or one.orienter is None or one.relative:
             prepared.append((Prepared(sample, normal),))
             continue
         if id(one.orienter) not in frames:

@@ -23,6 +23,7 @@ from ltenet.geometry.surface_graph import (
 )
 from ltenet.lazy import lazy
 from ltenet.matching.cleaning import Cleaned
+from ltenet.matching.orientation import Frame, Orienter
 from ltenet.method.model import LTENet
 from ltenet.shape import Shape
 
@@ -30,6 +31,8 @@ from ltenet.shape import Shape
 _CELLS = 64
 #: Candidates for a farthest-point sample, as a multiple of its size.
 _CANDIDATES = 4
+#: Probability from which a shape is taken for a piece of a body.
+_A_PIECE = 0.5
 
 
 class Sample:
@@ -45,12 +48,20 @@ class Sample:
         (n,) int64, the embedded points.
     parts
         Positions in `rows` that go through the network together; each part covers the shape.
+    orienter
+        Knows pieces of bodies; None if the weights do not ask which piece a shape is.
     """
 
     def __init__(
-        self, cleaned: Cleaned, model: LTENet, rows: IntArray, parts: tuple[IntArray, ...]
+        self,
+        cleaned: Cleaned,
+        model: LTENet,
+        rows: IntArray,
+        parts: tuple[IntArray, ...],
+        orienter: Orienter | None = None,
     ) -> None:
         self.cleaned, self.model, self.rows, self.parts = cleaned, model, rows, parts
+        self._orienter = orienter
         self.shape = cleaned.shape
         self._neighbors: dict[int, Sequence[Any]] = {}
         self._features: dict[int, Tensor] = {}
@@ -69,6 +80,17 @@ class Sample:
     def points(self) -> FloatArray:
         """(n, 3) embedded points, in the coordinates of the shape."""
         return self.shape.points[self.rows]
+
+    @lazy
+    def piece_frames(self) -> tuple[Frame, ...]:
+        """Frames of the piece of a body that the shape may be, the best first; none if it is not.
+
+        The networks of pieces call them people, and other things "any".
+        """
+        if self._orienter is None:
+            return ()
+        frames = self._orienter.frames(self.points)
+        return tuple(frames) if frames[0].kinds[0] > _A_PIECE else ()
 
     @lazy
     def graph(self) -> csr_array | None:

@@ -32,6 +32,10 @@ DISAGREE = 20.0
 _NEAR = 45.0
 #: Relative rotations of the two shapes that are tried in a common frame, and in those of bodies.
 _COMMON_TURNS, _TURNS = 8, 2
+#: Frames of a piece of a body that are in question.
+_PIECE_FRAMES = 2
+#: Opinion on shapes as they are given: how often they lie alike, and as the weights want them.
+_AS_GIVEN = math.log(0.3)
 #: Opinion above which both shapes are of no class that has a frame.
 _OF_NO_CLASS = math.log(0.25)
 
@@ -75,6 +79,28 @@ def framed_ways(
     return found
 
 
+def given_ways(
+    networks: Sequence[Networks],
+    sources: Sequence[Sequence[Prepared]],
+    targets: Sequence[Sequence[Prepared]],
+    *,
+    orient: Orient,
+    steering: Steering | None,
+) -> list[Way]:
+    """List the ways with both shapes as they are given: shapes of one set mostly lie alike."""
+    if orient != "auto" or steering is not None:
+        return []
+    found = []
+    for one, (source, *_), (target, *_) in zip(networks, sources, targets, strict=True):
+        if source.frame is None or target.frame is None:
+            continue
+        prior = _AS_GIVEN + _of_kind(one, source) + _of_kind(one, target)
+        if prior > LEAST_PRIOR or len(networks) == 1:
+            both = (shape.rotated(shape.rotation.T) for shape in (source, target))
+            found.append(Way(one, *both, max(prior, LEAST_PRIOR)))
+    return found
+
+
 def aligned_ways(
     networks: Sequence[Networks],
     sources: Sequence[Sequence[Prepared]],
@@ -100,8 +126,13 @@ def aligned_ways(
         if one.relative:
             prior = max(sum(_of_kind(one, frames[0]) for frames in seen), LEAST_PRIOR)
             source, target = our_frames[0], their_frames[0]
+            opinions = [] if steering is not None else _piece_turns(source, target, orient)
+            found += [
+                Way(one, source.rotated(o.turn), target, prior + o.logarithm) for o in opinions
+            ]
             for turn in rotations if prior > _OF_NO_CLASS else rotations[:1]:
-                found.append(Way(one, source.rotated(turn), target, prior))
+                opinion_here = _opinion_beside(turn, opinions)
+                found.append(Way(one, source.rotated(turn), target, prior + opinion_here))
         if one.aligns_only or one.relative or steering is not None:
             continue
         way = Way(one, our_frames[0], their_frames[0], 0.0)
@@ -178,6 +209,36 @@ def _steered(ways: Iterable[Way], steering: Steering | None, orient: Orient) -> 
             if id(kept) not in seen:
                 seen.add(id(kept))
                 yield one
+
+
+class _PieceTurn(NamedTuple):
+    """How one piece of a body may lie against another, and how probable that is."""
+
+    turn: FloatArray  # (3, 3) brings the source onto the target
+    logarithm: float
+
+
+def _piece_turns(source: Prepared, target: Prepared, orient: Orient) -> list[_PieceTurn]:
+    """How two pieces of bodies may lie against each other, by the frames of both; else none."""
+    if orient == "none":
+        return []
+    found = []
+    for ours in source.sample.piece_frames[:_PIECE_FRAMES]:
+        for theirs in target.sample.piece_frames[:_PIECE_FRAMES]:
+            between = theirs.rotation.T @ ours.rotation  # (3, 3)
+            turn = target.rotation @ between @ source.rotation.T  # (3, 3)
+            certainty = max(ours.certainty * theirs.certainty, _LEAST_CERTAINTY)
+            allowed = yaw_only(turn) if orient == "yaw" else turn
+            found.append(_PieceTurn(allowed, math.log(certainty)))
+    return found
+
+
+def _opinion_beside(turn: FloatArray, opinions: Sequence[_PieceTurn]) -> float:
+    """Opinion on a (3, 3) rotation: that on the most probable one beside it."""
+    if not opinions:
+        return 0.0
+    near = [o.logarithm for o in opinions if rotation_degrees(turn @ o.turn.T) < _NEAR]
+    return max(near, default=math.log(_LEAST_CERTAINTY))
 
 
 def _turns(

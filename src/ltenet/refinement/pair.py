@@ -74,6 +74,13 @@ class Pair:
         found = self._overlap[0]
         return found.reversed() if found is not None and self._swapped else found
 
+    def as_wholes(self) -> Pair:
+        """Take both shapes for whole ones; the similarities are shared."""
+        pair = Pair(self.source, self.target, anchors=self.anchors)
+        pair._cosines, pair._swapped = self._cosines, self._swapped
+        pair._overlap = [None]
+        return pair
+
     @property
     def best(self) -> TopK:
         """(N,) most similar target point of each source point, with its cosine."""
