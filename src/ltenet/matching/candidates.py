@@ -223,7 +223,7 @@ def _first_look(way: Way, steering: Steering | None) -> Look:
 
 
 def _left_out(pair: Pair) -> float:
-    """What a pair costs for the surface that has no partner.
+    """Price the surface of a pair that has no partner.
 
     Features that err look like surface without a partner, so maps of parts must be the more
     plausible for what they leave out.

@@ -96,8 +96,8 @@ def given_ways(
             continue
         prior = _AS_GIVEN + _of_kind(one, source) + _of_kind(one, target)
         if prior > LEAST_PRIOR or len(networks) == 1:
-            both = (shape.rotated(shape.rotation.T) for shape in (source, target))
-            found.append(Way(one, *both, max(prior, LEAST_PRIOR)))
+            source, target = (shape.rotated(shape.rotation.T) for shape in (source, target))
+            found.append(Way(one, source, target, max(prior, LEAST_PRIOR)))
     return found
 
 
