@@ -277,7 +277,8 @@ def method_name(result: dict[str, Any]) -> str:
     """Name a way of matching."""
     if result["method"] != "ltenet":
         return str(result["method"])
-    return MAPS.get(result["refine"], result["refine"])
+    name = str(MAPS.get(result["refine"], result["refine"]))
+    return f"{name}, as they come" if result.get("orient") == "none" else name
 
 
 def figures(result: dict[str, Any]) -> list[str]:

@@ -86,10 +86,13 @@ def benches() -> list[Bench]:
         for name, model in SETS.items():
             found.append(_own(name, f"{model}-unsupervised", sampling, "none"))
             # The paper's objective and DPC's alone, at equal steps, and a network that has not
-            # learned. They have no orientation network, and were shown shapes as they come.
+            # learned, all of which were shown shapes as they come; then with our orientation step
+            # in front of them.
             for kind in ("paper", "dpc", "untrained"):
                 words = _own(name, _plain(f"{kind}-{model}"), sampling, "none").words
                 found.append(Bench(f"{name}-{sampling}-{kind}-none", (*words, "--orient", "none")))
+                words = _own(name, _plain(f"{kind}-{model}", "oriented"), sampling, "none").words
+                found.append(Bench(f"{name}-{sampling}-{kind}-oriented", words))
     # By default the weights are chosen for each pair; apes and centaurs resemble people too.
     found.append(_own("tosca", "auto", "independent", "coherent"))
     # How much it costs that nobody knows which way the shapes face, on a part of the pairs.
@@ -125,9 +128,9 @@ def benches() -> list[Bench]:
     return found
 
 
-def _plain(run: str) -> str:
+def _plain(run: str, folder: str = "settled") -> str:
     """Name the weights of a run of the paper's tables: as they ship, or as they are tested."""
-    return run if run in available_weights() else f"runs/{run}/settled"
+    return run if run in available_weights() else f"runs/{run}/{folder}"
 
 
 def _own(name: str, model: str, sampling: str, refine: str) -> Bench:
