@@ -58,3 +58,15 @@ def test_a_part_is_not_stretched_over_the_whole() -> None:
     errors = (found.positions - pair.source.points).norm(dim=1)  # both stand in one place
     assert float(errors.mean()) < 0.03
     assert float((found.positions[:, 1] - pair.source.points[:, 1]).max()) < 0.2
+
+
+def test_parts_may_be_taken_for_whole_shapes() -> None:
+    pair, _ = halves(0.5)
+    wholes = pair.as_wholes()
+    assert wholes.overlap is None
+    assert wholes.reversed().overlap is None
+    assert pair.overlap is not None
+    assert torch.equal(wholes.best.indices, pair.best.indices)
+    # The surface that a part lacks counts as missed then.
+    nearest = pair.best.indices
+    assert map_scores(wholes, nearest).missed > map_scores(pair, nearest).missed + 0.2

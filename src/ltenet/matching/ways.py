@@ -126,7 +126,8 @@ def aligned_ways(
         if one.relative:
             prior = max(sum(_of_kind(one, frames[0]) for frames in seen), LEAST_PRIOR)
             source, target = our_frames[0], their_frames[0]
-            opinions = [] if steering is not None else _piece_turns(source, target, orient)
+            asked = steering is None and prior > _OF_NO_CLASS
+            opinions = _piece_turns(source, target, orient) if asked else []
             found += [
                 Way(one, source.rotated(o.turn), target, prior + o.logarithm) for o in opinions
             ]
