@@ -10,6 +10,8 @@ from scipy.spatial.transform import Rotation
 
 from ltenet.bodies.body_frame import upright_rotation
 from ltenet.bodies.body_pairs import own_generator
+from ltenet.data.sampling import positions_of, sample_surface
+from ltenet.geometry.arrays import FloatArray
 from ltenet.geometry.rotations import kabsch, rotation_degrees
 from ltenet.matching.networks import read_aligner, read_networks
 from ltenet.matching.preparation import prepare
@@ -125,22 +127,26 @@ def test_shapes_are_also_tried_as_they_are_given(networks):
     assert not given_ways(networks, source, target, orient="any", steering=None)
 
 
-def piece(name: str, index: int) -> tuple[Shape, np.ndarray]:
-    """A head or another piece of a generated person, and the rotation to its frame."""
+def head(index: int) -> tuple[FloatArray, FloatArray]:
+    """4,000 points on the head of a generated person, and the rotation to its frame."""
     generator = own_generator("thing")
-    template = generator.templates[f"human-{name}"]
+    template = generator.templates["human-head"]
     vertices = generator.draw(77, index, template=template.name).vertices
-    shape = Shape(vertices.astype(np.float64), faces=template.faces.astype(np.int64))
-    return shape, upright_rotation(vertices, template)
+    drawn = sample_surface(vertices, template.faces, 4000, np.random.default_rng(index))
+    points = positions_of(drawn, vertices, template.faces)
+    return points, upright_rotation(vertices, template)
 
 
 def test_heads_lie_as_their_frames_say(networks):
     alone = networks[1:]  # nobody says what kind of shape it is
     right = []
     for index in range(6):
-        (head, up), (other, other_up) = piece("head", 2 * index), piece("head", 2 * index + 1)
+        (points, up), (others, other_up) = head(2 * index), head(2 * index + 1)
         rotation = Rotation.random(random_state=index).as_matrix()
-        source, target = prepared(alone, Shape(head.points @ rotation.T, faces=head.faces), other)
+        source, target = (
+            prepare(Shape(cloud), alone, points=1024, orient="any")
+            for cloud in (points @ rotation.T, others)
+        )
         turn = other_up.T @ up @ rotation.T  # brings the one onto the other
         first, second = (one[0][0].sample.piece_frames[:2] for one in (source, target))
         apart = [
