@@ -118,6 +118,14 @@ QUEUE: tuple[Run, ...] = (
         ),
         weights="orientation.safetensors",
     ),
+    Run(
+        "pieces",
+        command=(
+            *("tools.train_orientation", "{folder}", "--of", "pieces", "--steps", "1200"),
+            *("--start", str(ROOT / "src" / "ltenet" / "weights" / "human")),
+        ),
+        weights="orientation.safetensors",
+    ),
     Run("human", "human", (*_steps(5500, warmup=100), *_ONWARD), start="human"),
     Run("animal", "animal", (*_steps(11000, warmup=100), *_ONWARD), start="animal"),
     *MAIN,
