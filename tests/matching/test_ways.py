@@ -58,6 +58,20 @@ def test_a_half_turn_of_either_shape_is_always_tried(networks):
     assert not any(way.source is source[0][1] and way.target is target[0][1] for way in ways)
 
 
+def test_weights_that_were_asked_for_are_used_on_any_kind_of_shape(networks):
+    """A gorilla may look like a person: with weights of animals it has a frame all the same."""
+    animal = [read_networks("animal"), networks[2]]
+    source, target = prepared(animal, person(2), person(3))
+    for index in (0, 1):
+        assert source[0][index].frame.kinds[1] < 0.05  # no animal
+    ways = framed_ways(animal, source, target, orient="any", steering=None)
+    assert ways[0].source is source[0][0]
+    assert ways[0].target is target[0][0]
+    several = [*animal, networks[0]], [*source, source[0]], [*target, target[0]]
+    kinds = framed_ways(*several, orient="any", steering=None)
+    assert {way.networks.name for way in kinds} == {HUMAN}
+
+
 def test_opinions_have_a_floor(networks):
     one = prepared(networks, person(2))[0][0][0]
     sure = one.frame._replace(certainty=1.0, kinds=(1.0, 0.0))

@@ -74,9 +74,14 @@ def framed_ways(
         if group[0].aligns_only or group[0].relative:
             continue
         for way in _steered(_orientations(*group), steering, orient):
-            if way.prior > LEAST_PRIOR or len(networks) == 1:
+            if way.prior > LEAST_PRIOR or _no_choice(networks):
                 found.append(way)
     return found
+
+
+def _no_choice(networks: Sequence[Networks]) -> bool:
+    """Whether all but one of the weights only tell how shapes lie: then no kind is improbable."""
+    return sum(not one.aligns_only for one in networks) == 1
 
 
 def given_ways(
@@ -95,7 +100,7 @@ def given_ways(
         if source.frame is None or target.frame is None:
             continue
         prior = _AS_GIVEN + _of_kind(one, source) + _of_kind(one, target)
-        if prior > LEAST_PRIOR or len(networks) == 1:
+        if prior > LEAST_PRIOR or _no_choice(networks):
             source, target = (shape.rotated(shape.rotation.T) for shape in (source, target))
             found.append(Way(one, source, target, max(prior, LEAST_PRIOR)))
     return found
