@@ -6,10 +6,10 @@
 Generated people, animals and things are turned at random, every third pair with parts missing, and
 matched with default options in many more ways than usual. A conditional logistic regression tells
 the right ways of a pair from the wrong ones by the energies of the first look and of the refined
-map and by the networks' opinion; `LOOK`, `PRIOR` and `TEMPERATURE` of `matching/candidates.py`
-follow from its weights. Printed is also how often the way that is chosen is right, where one is,
-with these constants (five-fold cross-validation), with those of the code, and by each of the three
-alone, and how often the right way would not have been refined at all.
+map and by the networks' opinion; `LOOK` and `TEMPERATURE` of `matching/candidates.py` and `PRIOR`
+of `matching/looks.py` follow from its weights. Printed is also how often the way that is chosen is
+right, where one is, with these constants (five-fold cross-validation), with those of the code, and
+by each of the three alone, and how often the right way would not have been refined at all.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ from sklearn.model_selection import KFold
 from ltenet.files import atomic_path
 from ltenet.geometry.arrays import FloatArray
 from ltenet.geometry.diameter import largest_distance
-from ltenet.matching.candidates import CLOSE, LOOK, PRIOR, TEMPERATURE, ranked_candidates
+from ltenet.matching.candidates import CLOSE, LOOK, TEMPERATURE, ranked_candidates
 from ltenet.matching.config import MatchConfig
+from ltenet.matching.looks import PRIOR
 from ltenet.matching.matcher import Matcher
 from tools.calibrate import DETAIL, pair_of
 

@@ -243,7 +243,7 @@ def test_candidates_are_ranked_by_energy_and_opinion(monkeypatch):
     assert found[0].probability > found[1].probability
     gap = found[1].refined.energy - found[0].refined.energy
     # An opinion that outweighs the difference in energy turns the order round.
-    monkeypatch.setattr("ltenet.matching.candidates.PRIOR", 2 * gap / np.log(9))
+    monkeypatch.setattr("ltenet.matching.looks.PRIOR", 2 * gap / np.log(9))
     assert ranked(unlikely, likely)[1] == [False, True]
 
 

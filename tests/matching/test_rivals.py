@@ -15,8 +15,9 @@ from scipy.spatial.transform import Rotation
 from ltenet.correspondence import Correspondence
 from ltenet.geometry.arrays import FloatArray, IntArray
 from ltenet.io import save
-from ltenet.matching.candidates import CLOSE, Candidate, Look, ranked_candidates, refined_cost
+from ltenet.matching.candidates import CLOSE, Candidate, ranked_candidates, refined_cost
 from ltenet.matching.config import MatchConfig
+from ltenet.matching.looks import Look
 from ltenet.matching.matcher import Matcher
 from ltenet.matching.networks import read_aligner, read_networks
 from ltenet.matching.preparation import prepare

@@ -116,7 +116,7 @@ def test_what_is_done_is_skipped_until_its_recipe_changes(tmp_path: Path) -> Non
 def test_entries_are_runs_that_can_start() -> None:
     names = [run.name for run in QUEUE]
     assert len(set(names)) == len(names)
-    assert names[:3] == ["orientation", "human", "animal"]
+    assert names[:4] == ["orientation", "pieces", "human", "animal"]
     for run in QUEUE:
         assert (run.preset is None) == bool(run.command)
         if run.preset is not None:

@@ -9,46 +9,33 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
-
-import torch
-from torch import Tensor
 
 from ltenet.geometry.rotations import kabsch, rotation_degrees
 from ltenet.matching.config import Orient
 from ltenet.matching.frame_search import better_turn
+from ltenet.matching.looks import Look, distinct, embed_all, first_looks, in_doubt, left_out
 from ltenet.matching.networks import Networks
 from ltenet.matching.placement import place_part
 from ltenet.matching.preparation import Prepared, yaw_only
-from ltenet.matching.steering import MISSED, Steering
+from ltenet.matching.steering import Steering
 from ltenet.matching.ways import DISAGREE, LEAST_PRIOR, Way, aligned_ways, framed_ways, given_ways
-from ltenet.refinement.embedded_shape import EmbeddedShape
-from ltenet.refinement.judge import map_scores
 from ltenet.refinement.methods import refine_pair
 from ltenet.refinement.options import Coherent, Method, OneToOne, Options, Transport
 from ltenet.refinement.pair import Pair
 from ltenet.refinement.proposal import RefinedMap, Tell, silent
 from ltenet.refinement.threads import side_by_side
 
-#: Share of the first look in the energy of a way, energy that one nat of the orientation networks'
-#: opinion is worth, and the difference in cost at which one way is e times as probable as another;
-#: by `python -m tools.fit_judge`.
-LOOK, PRIOR, TEMPERATURE = 0.5, 0.03, 0.04
-#: Energy of leaving all surface out, as having no partner.
-LEFT_OUT = 0.5
+#: Share of the first look in the energy of a way, and the difference in cost at which one way is e
+#: times as probable as another; by `python -m tools.fit_judge`.
+LOOK, TEMPERATURE = 0.5, 0.04
 #: By how much more than the best the first look of a way may cost that is refined too.
 CLOSE = 0.1
-#: Cost of the best first look, and lead over the next one, with which frames are beyond doubt; read
-#: off generated pairs, not fitted.
-_CLEAR_COST, _CLEAR_LEAD = 0.8, 0.15
 #: Cost of a first look from which none of the frames in question may be right: then the search for
 #: better ones starts from this many of them.
 _POOR, _STARTS = 0.95, 3
-#: Mean distance between the first looks of two ways, for shapes of root-mean-square radius 0.5,
-#: below which both would be refined to the same map.
-SAME = 0.1
 
 #: Share of regions turned inside out above which a map reverses orientation.
 REVERSED = 0.5
@@ -57,35 +44,6 @@ REVERSED = 0.5
 _LOOKED = 0.1
 
 log = logging.getLogger(__name__)
-
-
-class Look(NamedTuple):
-    """A first look at one way.
-
-    Attributes
-    ----------
-    way
-        Which one.
-    partners
-        (n,) target points of the first part of the source, by nearest features.
-    energy
-        Of that map.
-    left_out
-        What it costs for leaving out surface, as having no partner.
-    missed
-        What it costs for missing known pairs.
-    """
-
-    way: Way
-    partners: Tensor
-    energy: float
-    left_out: float
-    missed: float = 0.0
-
-    @property
-    def cost(self) -> float:
-        """The energy, and more for being improbable, leaving out surface or missing known pairs."""
-        return self.energy + self.left_out - PRIOR * self.way.prior + self.missed
 
 
 class Candidate(NamedTuple):
@@ -161,14 +119,14 @@ def ranked_candidates(
         Ways whose first look costs at most this much more than the best are refined too.
     """
     shapes = (networks, sources, targets)
-    looks = _first_looks(framed_ways(*shapes, orient=orient, steering=steering), steering)
-    if _in_doubt(looks):
+    looks = first_looks(framed_ways(*shapes, orient=orient, steering=steering), steering)
+    if in_doubt(looks):
         ways = given_ways(*shapes, orient=orient, steering=steering)
         ways += aligned_ways(*shapes, orient=orient, steering=steering)
-        looks += _first_looks(ways, steering)
+        looks += first_looks(ways, steering)
     if not looks:
         way = Way(networks[0], sources[0][0], targets[0][0], 0.0)
-        looks = _first_looks([way], steering)
+        looks = first_looks([way], steering)
     tell(_LOOKED)
     best = min(looks, key=lambda look: look.cost)
     looks += _agreeing(best, orient, steering)
@@ -180,8 +138,8 @@ def ranked_candidates(
             looks += _by_trying(start, orient, places=places, same_scale=same_scale)
         looks.sort(key=lambda look: look.cost)
     near = [look for look in looks if look.cost <= looks[0].cost + close]
-    tried = looks[:1] if refine == "none" else _distinct(near)
-    _embed((one for look in tried for one in look.way[1:3]), lambda one: one.embedded)
+    tried = looks[:1] if refine == "none" else distinct(near)
+    embed_all((one for look in tried for one in look.way[1:3]), lambda one: one.embedded)
     shares = [0.0] * len(tried)
     found = side_by_side(
         *(
@@ -198,54 +156,6 @@ def ranked_candidates(
         one._replace(probability=weight / sum(weights))
         for one, weight in zip(found, weights, strict=True)
     ]
-
-
-def _first_looks(ways: Sequence[Way], steering: Steering | None) -> list[Look]:
-    """Match the first parts of both shapes by nearest features, in each way."""
-    _embed((one for way in ways for one in way[1:3]), lambda one: one.first_part)
-    return side_by_side(*(partial(_first_look, way, steering) for way in ways))
-
-
-def _first_look(way: Way, steering: Steering | None) -> Look:
-    missed = 0.0
-    if steering is None:
-        pair = Pair(way.source.first_part, way.target.first_part)
-    else:
-        pair = steering.first_look(way.source, way.target)
-        missed = MISSED * steering.missed(way.source, way.target, pair)
-    nearest, left_out = pair.best.indices, _left_out(pair)  # (n,)
-    energy = map_scores(pair, nearest).energy
-    if way.networks.relative:  # nobody else has an opinion on how these shapes lie
-        back = pair.reversed()
-        energy = 0.5 * (energy + map_scores(back, back.best.indices).energy)
-    columns = torch.from_numpy(way.target.sample.parts[0])  # (m,)
-    return Look(way, columns[nearest], energy, left_out, missed)
-
-
-def _left_out(pair: Pair) -> float:
-    """Price the surface of a pair that has no partner.
-
-    Features that err look like surface without a partner, so maps of parts must be the more
-    plausible for what they leave out.
-    """
-    overlap = pair.overlap
-    if overlap is None:
-        return 0.0
-    return LEFT_OUT * (1.0 - 0.5 * float(overlap.source.mean() + overlap.target.mean()))
-
-
-def _in_doubt(looks: Sequence[Look]) -> bool:
-    """Whether no frame fits well, or two fit nearly as well."""
-    costs = sorted(look.cost for look in looks)
-    return not costs or costs[0] > _CLEAR_COST or costs[:2][-1] < costs[0] + _CLEAR_LEAD
-
-
-def _embed(shapes: Iterable[Prepared], embedding: Callable[[Prepared], EmbeddedShape]) -> None:
-    """Embed what is not embedded yet; the orientations of a shape, which share a graph, in turn."""
-    groups: dict[int, list[Prepared]] = {}
-    for one in shapes:
-        groups.setdefault(id(one.sample), []).append(one)
-    side_by_side(*(partial(list, map(embedding, group)) for group in groups.values()))
 
 
 def _share_of(tell: Tell, number: int, shares: list[float]) -> Tell:
@@ -276,7 +186,7 @@ def _refined(look: Look, method: Method, tell: Tell, steering: Steering | None) 
     refined = refine_pair(pair, options, tell=tell)
     if method == "coherent" and source.at_once is None and target.at_once is None:
         pair, refined = _whole_or_part(pair, refined, options)
-    cost = refined_cost(look, refined, _left_out(pair))
+    cost = refined_cost(look, refined, left_out(pair))
     return Candidate(networks, source, target, pair, refined, cost, look.energy, prior)
 
 
@@ -289,9 +199,7 @@ def _whole_or_part(
     wholes = pair.as_wholes()
     complete = refine_pair(wholes, options)
     return (
-        (wholes, complete)
-        if complete.energy < refined.energy + _left_out(pair)
-        else (pair, refined)
+        (wholes, complete) if complete.energy < refined.energy + left_out(pair) else (pair, refined)
     )
 
 
@@ -319,7 +227,7 @@ def _agreeing(look: Look, orient: Orient, steering: Steering | None) -> list[Loo
     turn = yaw_only(turn) if orient == "yaw" else turn
     if rotation_degrees(turn) < DISAGREE:
         return []
-    return _first_looks(
+    return first_looks(
         [
             way._replace(source=way.source.rotated(turn)),
             way._replace(target=way.target.rotated(turn.T)),
@@ -347,19 +255,4 @@ def _by_trying(look: Look, orient: Orient, *, places: bool, same_scale: bool) ->
         for one, both in zip(ways, placed, strict=True)
         if both is not None
     ]
-    return _first_looks([*ways[1:], *found], None)
-
-
-def _distinct(looks: list[Look]) -> list[Look]:
-    """Leave out ways whose first look repeats that of an earlier one."""
-    kept: list[Look] = []
-    for look in looks:
-        if not any(_agree(look, other) for other in kept):
-            kept.append(look)
-    return kept
-
-
-def _agree(first: Look, second: Look) -> bool:
-    places = first.way.target.points  # (M, 3)
-    apart = (places[first.partners] - places[second.partners]).norm(dim=1)  # (n,)
-    return float(apart.mean()) < SAME
+    return first_looks([*ways[1:], *found], None)
