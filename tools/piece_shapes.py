@@ -37,6 +37,8 @@ CHANCES = {
 }
 #: Right arms and hands are turned over, so that fingers, and thumbs, of both sides point alike.
 _TURNED_OVER = ("hand.R", "arm.R")
+#: Name of the shapes that are no pieces.
+THING = "thing"
 _THINGS = 200  # templates of things, each kept
 _POINTS = (700, 2400)
 #: Height of a head at rest in metres, from the top down: what has hair.
@@ -55,11 +57,11 @@ class Pieces:
         """Make shapes 2 index and 2 index + 1."""
         rng = np.random.default_rng([self._stream, index])
         name = self._only or str(
-            rng.choice([*CHANCES, ""], p=[*CHANCES.values(), 1 - sum(CHANCES.values())])
+            rng.choice([*CHANCES, THING], p=[*CHANCES.values(), 1 - sum(CHANCES.values())])
         )
-        if not name:
+        if name == THING:
             things = [self._thing(2 * index + k, rng) for k in (0, 1)]
-            return Framed((things[0], things[1]), KINDS.index("any"), ("thing", "thing"))
+            return Framed((things[0], things[1]), KINDS.index("any"), (THING, THING))
         pieces = [self._piece(name, 2 * index + k, rng) for k in (0, 1)]
         return Framed((pieces[0], pieces[1]), KINDS.index("human"), (name, name))
 
@@ -80,8 +82,7 @@ class Pieces:
             if rng.random() < 0.4:
                 points = _plinth(points, np.array([0.0, -1.0, 0.0]), rng)
         elif rng.random() < 0.4:
-            rim = vertices[-1] if template.rest is not None else points[0]
-            outwards = rim - vertices.mean(axis=0)  # (3,)
+            outwards = vertices[-1] - vertices.mean(axis=0)  # (3,), the middle of a rim comes last
             points = _plinth(points, outwards / np.linalg.norm(outwards), rng)
         if rng.random() < (0.35 if name == "head" else 0.15):
             points = _cut(points, rng)

@@ -33,7 +33,7 @@ from ltenet.files import atomic_path
 from ltenet.matching.frame_networks import KINDS
 from ltenet.matching.orientation import FILE, Orienter
 from tools.orientation_shapes import Bodies, Example, Examples, Source
-from tools.piece_shapes import CHANCES, Pieces
+from tools.piece_shapes import CHANCES, THING, Pieces
 
 GOAL = torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])  # up and front
 RATE, WARMUP, DECAY, CLIP, PAIRS = 2e-3, 50, 1e-4, 1.0, 8
@@ -67,7 +67,7 @@ def loss_of(network: Orienter, example: Example) -> Tensor:
 def held_back(of: str) -> dict[str, Source]:
     """Give the shapes of a check, by name; those named as one of `KINDS` alone are told by kind."""
     if of == "pieces":
-        return {name: Pieces("validation", name) for name in (*CHANCES, "")}
+        return {name: Pieces("validation", name) for name in (*CHANCES, THING)}
     return {kind: Bodies("validation", kind) for kind in KINDS}
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ltenet.matching.frame_networks import KINDS
-from tools.piece_shapes import Pieces
+from tools.piece_shapes import THING, Pieces
 
 
 @pytest.fixture(scope="module")
@@ -42,5 +42,6 @@ def test_hands_of_both_sides_point_alike() -> None:
 
 
 def test_things_among_the_pieces_have_no_frame() -> None:
-    thing = Pieces("train", "")
-    assert {KINDS[thing.draw(number).kind] for number in range(12)} == {"human", "any"}
+    things, mixed = Pieces("train", THING), Pieces("train")
+    assert KINDS[things.draw(0).kind] == "any"
+    assert {KINDS[mixed.draw(number).kind] for number in range(12)} == {"human", "any"}
