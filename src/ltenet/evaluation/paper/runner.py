@@ -196,7 +196,7 @@ def _run_row(
 
 def _folder(row: Row, made: Trained) -> Path:
     """Weights of a training, with orientation networks where the row asks for them."""
-    return with_orientation(made.weights, like=row.setting) if row.oriented else made.weights
+    return with_orientation(made, like=row.setting) if row.oriented else made.weights
 
 
 def _tested(

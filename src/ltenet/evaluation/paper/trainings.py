@@ -1,4 +1,7 @@
-"""Runs of the rows: trained once, found again by name, resumed, and settled before every test."""
+"""Runs of the rows: trained once, found again by name, resumed, and settled before every test.
+
+Weights that ship count as the run that they are of.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,11 @@ from ltenet.data.set_pairs import open_pairs
 from ltenet.errors import InputError, MissingError, UsageError
 from ltenet.evaluation.bench.provenance import file_hash
 from ltenet.evaluation.paper.recipes import PeerRecipe, Recipe
+from ltenet.evaluation.paper.shipped import TrainingRecord, find_shipped, same_training
 from ltenet.evaluation.peers.learned.learner import find_learner
 from ltenet.files import atomic_path
 from ltenet.matching.orientation import FILE as ORIENTATION
-from ltenet.method.model import LTENet, find_weights
+from ltenet.method.model import LTENet, find_weights, note_files
 from ltenet.training.checkpoint import read_checkpoint
 from ltenet.training.config import TrainingConfig
 from ltenet.training.loop import train
@@ -25,6 +29,8 @@ from ltenet.training.settling import settle
 
 #: Passes of four pairs that BatchNorm statistics are averaged over.
 SETTLING_PASSES = 48
+#: Folder, among the runs, of what is made of weights that ship: their own folder is only read.
+SHIPPED = "shipped"
 
 
 class Budget(NamedTuple):
@@ -77,15 +83,17 @@ class Trained(NamedTuple):
     Attributes
     ----------
     run
-        Folder of the run.
+        Folder of the run; of weights that ship, of what is made of them.
     weights
         Folder of the weights with settled statistics.
     recipe, seed
         How the run was made.
     steps, minutes
-        Its length.
+        Its length; None for minutes that nobody noted.
     pairs_seen
         Of another system, whose batches are its own; None for ours.
+    shipped
+        Record of weights that ship; None for those of a run on this machine.
     """
 
     run: RunFolder
@@ -93,8 +101,9 @@ class Trained(NamedTuple):
     recipe: Recipe | PeerRecipe
     seed: int
     steps: int
-    minutes: float
+    minutes: float | None
     pairs_seen: int | None = None
+    shipped: TrainingRecord | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for the result."""
@@ -105,19 +114,32 @@ class Trained(NamedTuple):
             "changes": list(self.recipe.changes),
             "seed": self.seed,
             "steps": self.steps,
-            "minutes": round(self.minutes, 3),
+            "minutes": None if self.minutes is None else round(self.minutes, 3),
             **({} if self.pairs_seen is None else {"pairs_seen": self.pairs_seen}),
+            **({} if self.shipped is None else {"shipped": self._shipped(self.shipped)}),
         }
+
+    @staticmethod
+    def _shipped(record: TrainingRecord) -> dict[str, Any]:
+        """Say how weights that ship differ from those of a run here."""
+        return {"precision": "half", "passes": record.passes, "commit": record.commit}
 
 
 def trained(recipe: Recipe | PeerRecipe, seed: int, budget: Budget) -> Trained | Unfinished:
-    """Return a row's weights, settled; train them if they are not finished and may be trained."""
+    """Return a row's weights, settled: of a finished run, else those that ship.
+
+    Where neither is there, they are trained if they may be.
+    """
     config = recipe_config(recipe, seed, budget)
     if not recipe.trained:
         run = _untrained(config, budget)
-        return Trained(run, _settled(run, config, budget), recipe, seed, 0, 0.0)
+        return Trained(run, settled(run, config, budget.passes), recipe, seed, 0, 0.0)
     run = RunFolder(budget.runs / config.name)
     done = finished(run, config)
+    if done is None and (found := find_shipped(config)) is not None:
+        length = found.record.steps, found.record.minutes
+        run = RunFolder(budget.runs / SHIPPED / config.name)  # a training may need its own folder
+        return Trained(run, found.weights, recipe, seed, *length, shipped=found.record)
     if done is None:
         if not budget.train:
             step = read_checkpoint(run.checkpoint).step if run.checkpoint.is_file() else 0
@@ -126,7 +148,7 @@ def trained(recipe: Recipe | PeerRecipe, seed: int, budget: Budget) -> Trained |
         done = train_on(run, config)
     if isinstance(recipe, PeerRecipe):  # tested as its authors do, with its running statistics
         return Trained(run, run.best, recipe, seed, *done, done[0] * config.pairs_per_step)
-    return Trained(run, _settled(run, config, budget), recipe, seed, *done)
+    return Trained(run, settled(run, config, budget.passes), recipe, seed, *done)
 
 
 def recipe_config(recipe: Recipe | PeerRecipe, seed: int, budget: Budget) -> TrainingConfig:
@@ -178,33 +200,47 @@ def settled_model(folder: Path, config: TrainingConfig, passes: int) -> LTENet:
     return model
 
 
-def with_orientation(weights: Path, *, like: str) -> Path:
-    """Copy weights beside themselves, with the orientation networks of weights that ship."""
+def with_orientation(made: Trained, *, like: str) -> Path:
+    """Copy weights into their run's folder, with the orientation networks of weights that ship."""
     networks = find_weights(like) / ORIENTATION
     if not networks.is_file():
         raise MissingError(
             f"got no orientation networks with the weights '{like}', expected {ORIENTATION}; try a "
             "version of ltenet that ships them"
         )
-    folder = weights.parent / "oriented"
-    folder.mkdir(exist_ok=True)
-    for source in (networks, weights / "model.safetensors", weights / "config.json"):
+    folder = made.run.path / "oriented"
+    folder.mkdir(parents=True, exist_ok=True)
+    for source in (networks, made.weights / "model.safetensors", made.weights / "config.json"):
         with atomic_path(folder / source.name, force=True) as temporary:
             shutil.copyfile(source, temporary)
+    note_files(folder)  # weights that ship have more of them
     return folder
 
 
-def _settled(run: RunFolder, config: TrainingConfig, budget: Budget) -> Path:
+def settled(run: RunFolder, config: TrainingConfig, passes: int = SETTLING_PASSES) -> Path:
     """Settle a run's weights, once for each state of them; returns their folder."""
     folder = run.path / "settled"
-    origin = folder / "origin.txt"
-    key = f"{file_hash(run.best / 'model.safetensors')} {budget.passes} passes\n"
-    if not (origin.is_file() and origin.read_text(encoding="utf-8") == key):
+    if settled_passes(run) != passes:
+        origin = _origin(run)
         origin.unlink(missing_ok=True)
-        settled_model(run.best, config, budget.passes).save_pretrained(folder, force=True)
+        settled_model(run.best, config, passes).save_pretrained(folder, force=True)
         with atomic_path(origin, force=True) as temporary:
+            key = f"{file_hash(run.best / 'model.safetensors')} {passes} passes\n"
             temporary.write_text(key, encoding="utf-8")
     return folder
+
+
+def settled_passes(run: RunFolder) -> int | None:
+    """Return the passes that a run's present weights were settled with; None if they were not."""
+    if not _origin(run).is_file():
+        return None
+    weights, passes, _ = _origin(run).read_text(encoding="utf-8").split(" ")
+    return int(passes) if weights == file_hash(run.best / "model.safetensors") else None
+
+
+def _origin(run: RunFolder) -> Path:
+    """File that tells what the settled weights were made of."""
+    return run.path / "settled" / "origin.txt"
 
 
 def _untrained(config: TrainingConfig, budget: Budget) -> RunFolder:
@@ -218,9 +254,9 @@ def _untrained(config: TrainingConfig, budget: Budget) -> RunFolder:
 
 def _check_same(run: RunFolder, config: TrainingConfig) -> None:
     """Refuse a run of this name with other settings; it may be shorter, and need not hurry."""
-    own = {name: getattr(config, name) for name in ("schedule", "threads", "checkpoint_minutes")}
     try:
-        same, reason = replace(run.read_config(), **own) == config, ""
+        found = replace(run.read_config(), schedule=config.schedule)
+        same, reason = same_training(found, config), ""
     except InputError as error:  # written by a version that had other settings
         same, reason = False, f" ({error})"
     if not same:
