@@ -4,7 +4,8 @@
     python -m tools.train_queue --list       # what is done, and how far the rest is
     python -m tools.train_queue --only 'paper-*' --threads 2
 
-`QUEUE` below is the list. Runs live in `runs/NAME`. A finished run is skipped; one that was
+`QUEUE` below is the list. Runs live in `runs/NAME`. A finished run is skipped, and so is one whose
+weights ship with the record of its training; `ltenet train` still trains it. One that was
 interrupted, killed or cut off by a reboot goes on from its last checkpoint and, where its schedule
 counts steps, ends with the very bytes it would have had anyway. Ctrl-C and SIGTERM let the current
 step finish and save it. A run that fails is reported at the end, and the others still train.
@@ -32,7 +33,9 @@ from typing import IO, NamedTuple
 from ltenet.evaluation.paper.peer_plans import planned_peers
 from ltenet.evaluation.paper.plans import PlannedRun, planned_runs
 from ltenet.evaluation.paper.recipes import OUTLOOK as LATER
+from ltenet.evaluation.paper.shipped import ShippedTraining, find_shipped
 from ltenet.files import atomic_path
+from ltenet.training.settings import load_config
 
 ROOT = Path(__file__).parents[1]
 #: Written into the folder of a run once its command has succeeded.
@@ -145,11 +148,22 @@ QUEUE: tuple[Run, ...] = (
 
 
 class State(NamedTuple):
-    """How far a run is; `step` and `minutes` are those of its last checkpoint."""
+    """How far a run is.
+
+    Attributes
+    ----------
+    done
+        Whether nothing is left to train.
+    step, minutes
+        Those of its last checkpoint, or of the training behind weights that ship.
+    ships
+        Folder of the weights that ship, for a run that is done because of them.
+    """
 
     done: bool
     step: int
     minutes: float | None
+    ships: Path | None = None
 
 
 def state_of(run: Run, runs: Path) -> State:
@@ -157,6 +171,9 @@ def state_of(run: Run, runs: Path) -> State:
     folder = runs / run.name
     finished = folder / FINISHED
     done = finished.is_file() and json.loads(finished.read_text("utf-8")) == run.recipe()
+    found = None if done else shipped(run)
+    if found is not None:
+        return State(True, found.record.steps, found.record.minutes, found.weights)
     checkpoint = folder / "last.ckpt"
     if not checkpoint.is_file():
         return State(done, 0, None)
@@ -165,6 +182,13 @@ def state_of(run: Run, runs: Path) -> State:
     content = torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True)
     seconds = content.get("seconds")
     return State(done, int(content["step"]), None if seconds is None else seconds / 60)
+
+
+def shipped(run: Run) -> ShippedTraining | None:
+    """Return the weights that ship of this very run; None if there are none."""
+    if run.preset is None or run.start is not None:  # settings alone do not tell what it learned
+        return None
+    return find_shipped(load_config(run.preset, [*run.settings, f'name="{run.name}"']))
 
 
 def command_of(run: Run, runs: Path, *, threads: int, checkpoint_minutes: float) -> list[str]:
@@ -290,9 +314,10 @@ def table(queue: Sequence[Run], runs: Path) -> str:
     lines = [f"{'run':24} {'state':8} {'step':>6} {'minutes':>8}  weights"]
     for run in queue:
         state = state_of(run, runs)
-        word = "done" if state.done else "started" if state.step else "to do"
+        done = "done" if state.ships is None else "ships"
+        word = done if state.done else "started" if state.step else "to do"
         minutes = "" if state.minutes is None else f"{state.minutes:.1f}"
-        weights = runs / run.name / run.weights
+        weights = state.ships or runs / run.name / run.weights
         lines.append(f"{run.name:24} {word:8} {state.step:6} {minutes:>8}  {weights}")
     return "\n".join(lines)
 
