@@ -47,7 +47,7 @@ def test_finished_runs_of_the_queue_become_rows_with_verdicts(
     planned = [(recipes[label], seed) for label in ("full", "Chamfer") for seed in (0, 1)]
     queue = [paper_run(PlannedRun(*one)) for one in (*planned, (recipes["cross"], 0))]
     assert train(queue, runs) == []
-    assert all(state_of(run, runs) == (True, 2, pytest.approx(0, abs=5)) for run in queue)
+    assert all(state_of(run, runs)[:3] == (True, 2, pytest.approx(0, abs=5)) for run in queue)
     assert table(queue, runs).count(" done ") == 5
 
     # One command tests every row; it runs `ltenet paper` for each experiment, here in this process.

@@ -382,7 +382,9 @@ def test_two_scans(body: Shape, tmp_path: Path) -> None:
     words = ["paper", "real", "-o", str(tmp_path / "out"), *runs, "--shapes", *files]
     assert main(words) == 0
     result = json.loads((tmp_path / "out" / "real.json").read_text())
-    assert [row["map"] for row in result["rows"]] == ["nearest neighbour", "refined"]
+    assert [row["map"] for row in result["rows"]] == [
+        "nearest neighbour", "refined", "paper's weights, nearest neighbour",  # these ship
+    ]  # fmt: skip
     assert result["rows"][0]["coverage, %"] > 95  # one shape, so each point finds itself
     assert {"real.png", "real.svg", "real.md"} <= {p.name for p in (tmp_path / "out").iterdir()}
 

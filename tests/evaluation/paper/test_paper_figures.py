@@ -100,10 +100,8 @@ def test_weights_get_the_orientation_networks_that_ship(small: Budget) -> None:
     own = trained(ltenet("animal"), 0, small)
     assert isinstance(own, Trained)
     assert read_networks(str(own.weights)).orienter is None
-    folder = with_orientation(own.weights, like="animal")
+    folder = with_orientation(own, like="animal")
     assert read_networks(str(folder)).orienter is not None
-    assert (
-        with_orientation(own.weights, like="animal") == folder
-    )  # once more, nothing is in the way
+    assert with_orientation(own, like="animal") == folder  # once more, nothing is in the way
     with pytest.raises(MissingError, match="got no orientation networks"):
-        with_orientation(own.weights, like=str(own.weights))
+        with_orientation(own, like=str(own.weights))
