@@ -124,7 +124,7 @@ def test_a_finished_run_ships_and_counts_as_trained(
     assert all(row["shared"]["pairs"] == 1 for row in rows)
     assert all(row["trainings"][0]["shipped"]["commit"] == "abc1234" for row in rows)
     shown = table({"name": "main", "rows": rows, "seeds": [0]}, "animal")
-    assert shown.count("| 2 (weights that ship, half precision) |") == 2
+    assert shown.count("| 2 (shipped, half precision) |") == 2
     assert run_plan("main", plan, config, known=rows, tell=pytest.fail) == rows
     assert {path.name for path in there.runs.iterdir()} == {"shipped"}
     assert contents(folder) == before  # the package is only read

@@ -114,6 +114,16 @@ def test_runs_of_one_name_are_the_same(tmp_path: Path) -> None:
     assert len(planned) == sum(len(recipe.seeds) for recipe in recipes if recipe.trained)
 
 
+def test_the_main_table_begins_with_what_is_cheap() -> None:
+    """A measurement that is cut off has the paper's own rows, of people and of animals."""
+    rows = PLANS["main"](None).rows
+    own = ["LTENet", "LTENet, turned upright first", "DPC", CONTROL]
+    found = [(row.setting, row.label) for row in rows[:8]]
+    assert found == [(what, label) for what in ("human", "animal") for label in own]
+    first = next(number for number, row in enumerate(rows) if row.peer)
+    assert all(row.peer for row in rows[first:])
+
+
 def test_the_papers_own_sets_where_they_are(tmp_path: Path) -> None:
     plan = PLANS["main"](tmp_path)
     assert "Not there to train on: surreal, shrec19, smal; generated bodies" in plan.note

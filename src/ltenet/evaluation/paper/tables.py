@@ -146,7 +146,7 @@ def _length(made: dict[str, Any]) -> str:
     """Length of a training: steps, and for other systems the pairs they saw and the minutes."""
     steps = f"{made['steps']:,}"
     if "shipped" in made:
-        return f"{steps} (weights that ship, {made['shipped']['precision']} precision)"
+        return f"{steps} (shipped, {made['shipped']['precision']} precision)"
     if "pairs_seen" not in made:
         return steps
     return f"{steps} ({made['pairs_seen']:,} pairs, {made['minutes']:.0f} min)"
