@@ -127,6 +127,7 @@ def test_shipped_weights_match_generated_shapes(name: str) -> None:
         "paper": ("human", 0.35),  # an untrained network has 0.25
         "paper-animal": ("animal", 0.35),
         "dpc": ("human", 0.3),
+        "dpc-animal": ("animal", 0.3),
     }
     what, least = known.get(name) or known[name.split("-")[0]]
     frame: Literal["world", "body", "common"] = "body" if name.split("-")[0] == what else "world"

@@ -27,7 +27,7 @@ def contents(folder: Path) -> dict[str, tuple[int, bytes]]:
 
 
 def test_the_papers_weights_have_records() -> None:
-    assert {"paper-human", "dpc-human", "paper-animal"} <= set(RECORDED)
+    assert {"paper-human", "dpc-human", "paper-animal", "dpc-animal"} <= set(RECORDED)
 
 
 @pytest.mark.parametrize("name", RECORDED)
