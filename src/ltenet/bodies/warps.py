@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltenet.bodies.bones import Floats
-from ltenet.geometry.normals import unit_vectors
+from ltenet.geometry.normals import unit_vectors, vertex_normals
 
 _WAVES = 5
+#: Share of the forms with bumps, and how many they have.
+_BUMPY, _BUMPS = 0.5, 12
 #: Largest slope of the waves: below 1 no two points change places.
 _STEEPEST = 0.6
 
@@ -47,6 +49,33 @@ def draw_warp(
         warped = waved(warped, 0.1 * amounts[3], rng)
         names.append("wave")
     return warped, " ".join(names)
+
+
+def draw_form(
+    vertices: NDArray[np.floating],
+    faces: NDArray[np.integer],
+    rng: np.random.Generator,
+    *,
+    strength: float,
+) -> Floats:
+    """Give a body (V, 3) a form that its generator does not make: a warp, and often bumps.
+
+    Parameters
+    ----------
+    faces
+        (F, 3), oriented outwards.
+    strength
+        Of the warp, see `draw_warp`; bumps have heights of up to 6 % of it, relative to the
+        root-mean-square radius.
+    """
+    warped, _ = draw_warp(vertices, rng, strength=strength)
+    if rng.random() < _BUMPY:
+        offsets = warped - warped.mean(axis=0)  # (V, 3)
+        radius = max(math.sqrt(float(np.square(offsets).sum(axis=1).mean())), 1e-12)
+        height = 0.06 * strength * rng.random()
+        heights = bump_heights(offsets / radius, rng, count=_BUMPS, height=height)  # (V,)
+        warped += radius * heights[:, None] * vertex_normals(warped, faces)
+    return warped
 
 
 def random_frame(rng: np.random.Generator) -> Floats:

@@ -61,6 +61,10 @@ class Augmentation:
     wobble
         Largest root-mean-square length of a smooth displacement, drawn from 0 to wobble, after
         normalisation; like `noise` it moves the points and not the truth.
+    warp_chance, warp
+        Share of the bodies whose form is changed before any point is drawn, and how strongly: by
+        stretches, bends, twists, waves and bumps, as nature and artists give bodies that no
+        generator makes; see `bodies.warps`.
     cut_chance, cut
         Share of the shapes that a random plane cuts, and the least and largest share of the surface
         that is cut off.
@@ -85,6 +89,8 @@ class Augmentation:
     curvature: float = 0.0
     even_chance: float = 0.0
     wobble: float = 0.0
+    warp_chance: float = 0.0
+    warp: float = 0.6
     cut_chance: float = 0.0
     cut: tuple[float, float] = (0.2, 0.6)
     view_chance: float = 0.0
@@ -104,9 +110,10 @@ class Augmentation:
         self._check("detail", 0.0 <= self.detail <= 10.0, "an exponent from 0 to 10")
         self._check("curvature", 0.0 <= self.curvature <= 10.0, "an exponent from 0 to 10")
         self._check("wobble", 0.0 <= self.wobble < math.inf, "a length of at least 0")
-        for name in ("even", "cut", "view", "limb", "holes"):
+        for name in ("even", "warp", "cut", "view", "limb", "holes"):
             chance = getattr(self, f"{name}_chance")
             self._check(f"{name}_chance", 0.0 <= chance <= 1.0, "a share from 0 to 1")
+        self._check("warp", 0.0 < self.warp <= 1.0, "a strength above 0, up to 1")
         parts = self.cut_chance + self.view_chance + self.limb_chance
         self._check("limb_chance", parts <= 1.0, "cut, view and limb chances of at most 1 together")
         for name in ("cut", "hole_area"):

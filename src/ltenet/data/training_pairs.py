@@ -7,7 +7,7 @@ shape by its own drawn points, augment. Truth positions always move with the sha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ltenet.bodies.body_frame import common_matrices, upright_matrix
 from ltenet.bodies.body_pairs import BodyGenerator, What, draw_two_bodies, own_generator
 from ltenet.bodies.generated import GeneratedBody
+from ltenet.bodies.warps import draw_form
 from ltenet.data.augmentation import Augmentation, add_noise, draw_similarity, random_rotation
 from ltenet.data.drawn_side import Side, SideDrawer, shared_anchors, with_common_part
 from ltenet.data.readers import READERS
@@ -36,7 +37,7 @@ _SPLITS: dict[str, int] = {"train": 0, "validation": 1}
 # Each decision has its own random stream, so that changing one option leaves the others alone.
 # From 1: numpy pads short seeds with zeros, and the generators seed with two numbers.
 _CHOICES, _COUNTS, _SOURCE_POINTS, _TARGET_POINTS, _SOURCE_CHANGE, _TARGET_CHANGE = range(1, 7)
-_SURFACES, _COMMON_TURN = 7, 8
+_SURFACES, _COMMON_TURN, _SOURCE_FORM, _TARGET_FORM = 7, 8, 9, 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,6 +219,8 @@ class TrainingPairs:
             )
         choices = self._rng(_CHOICES, index)
         body, other = self._draw_bodies(index, choices)
+        body = self._formed(body, self._rng(_SOURCE_FORM, index))
+        other = self._formed(other, self._rng(_TARGET_FORM, index))
         template = self._generator().templates[body.template]
         shared, by_area = self._draw_modes(choices)
         source_rng, target_rng = self._rng(_SOURCE_CHANGE, index), self._rng(_TARGET_CHANGE, index)
@@ -278,6 +281,15 @@ class TrainingPairs:
         return draw_two_bodies(
             self._generator(), index, rng, stream=stream, same_category=same_category, pool=pool
         )
+
+    def _formed(self, body: GeneratedBody, rng: np.random.Generator) -> GeneratedBody:
+        """Give some bodies another form."""
+        change = self.config.augmentation
+        if rng.random() >= change.warp_chance:
+            return body
+        faces = self._generator().templates[body.template].faces
+        vertices = draw_form(body.vertices, faces, rng, strength=change.warp)  # (V, 3)
+        return replace(body, vertices=_single(vertices))
 
     def _draw_modes(self, rng: np.random.Generator) -> tuple[bool, tuple[bool, bool]]:
         """Draw whether the pair is shared, and whether source and target are drawn by area."""

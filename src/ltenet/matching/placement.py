@@ -31,6 +31,9 @@ _ROUNDS = 15
 _TRIP = 0.2
 #: Points that go through the network together, at least.
 _FEWEST = 64
+#: Overlap of a shape, on average, up to which the other one may be a part of it. Features that err
+#: leave out some of a whole shape, too, and then scale and place would be fitted to errors.
+_CLEARLY_LARGER = 0.75
 
 
 class Placement(NamedTuple):
@@ -85,7 +88,7 @@ def place_part(
         return None
     pair = Pair(source.first_part, target.first_part)
     swapped = target_is_part(pair)
-    if swapped is None:
+    if swapped is None or not _clearly_incomplete(pair):
         return None
     part, whole = (target, source) if swapped else (source, target)
     scale = _unit(whole) / _unit(part) if same_scale else None
@@ -93,6 +96,12 @@ def place_part(
     matrix = placement.matrix @ part.matrix  # (4, 4)
     there = part.placed(matrix, _points_at_once(part, whole, placement.scale))
     return (source, there) if swapped else (there, target)
+
+
+def _clearly_incomplete(pair: Pair) -> bool:
+    """Whether so much of one shape has no partner that the other is more likely a part of it."""
+    overlap = pair.overlap
+    return overlap is not None and min(float(s.mean()) for s in overlap) <= _CLEARLY_LARGER
 
 
 def fit_placement(pair: Pair, *, scale: float | None = None) -> Placement:
