@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial import ConvexHull
 
 from ltenet.bodies.warps import (
     bent,
     bump_heights,
+    draw_form,
     draw_warp,
     random_frame,
     stretched,
@@ -90,3 +92,28 @@ def test_drawn_warps_name_what_they_did_and_repeat():
         assert (done == "") == bool(np.array_equal(moved, points))
         names |= set(done.split())
     assert names == {"stretch", "bend", "twist", "wave"}
+
+
+def test_a_form_keeps_the_surface_in_one_piece_and_repeats():
+    polar, around = np.meshgrid(np.linspace(0.1, 3.0, 30), np.arange(40) * math.tau / 40)
+    points = np.stack(
+        [np.sin(polar) * np.cos(around), np.cos(polar), np.sin(polar) * np.sin(around)], -1
+    ).reshape(-1, 3)  # around, then polar
+    faces = ConvexHull(points).simplices
+    outwards = np.einsum(
+        "fc,fc->f", np.cross(*(points[faces[:, k]] - points[faces[:, 0]] for k in (1, 2))),
+        points[faces[:, 0]],
+    ) > 0  # fmt: skip
+    faces = np.where(outwards[:, None], faces, faces[:, ::-1])
+    bumpy = 0
+    for seed in range(12):
+        formed = draw_form(points, faces, np.random.default_rng(seed), strength=0.6)
+        again = draw_form(points, faces, np.random.default_rng(seed), strength=0.6)
+        assert formed.tobytes() == again.tobytes()
+        edges = np.linalg.norm(points[faces[:, 0]] - points[faces[:, 1]], axis=1)
+        after = np.linalg.norm(formed[faces[:, 0]] - formed[faces[:, 1]], axis=1)
+        assert (after / edges).max() < 4
+        warped, _ = draw_warp(points, np.random.default_rng(seed), strength=0.6)
+        bumpy += not np.array_equal(warped, formed)
+        assert np.linalg.norm(formed - warped, axis=1).max() < 0.2
+    assert 2 <= bumpy <= 10

@@ -169,6 +169,8 @@ def test_random_rotations():
         {"detail": 11},
         {"curvature": -1},
         {"wobble": -0.1},
+        {"warp_chance": -0.1},
+        {"warp": 0.0},
         {"cut_chance": 1.1},
         {"cut": (0.5, 0.2)},
         {"view_chance": -0.1},

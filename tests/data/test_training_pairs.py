@@ -297,6 +297,21 @@ def test_augmentation_off_and_switched_on():
     np.testing.assert_allclose(scaled.source_truth, factor * plain.source_truth, atol=1e-5)
 
 
+def test_other_forms_of_bodies_keep_the_truth_and_leave_other_pairs_alone():
+    plain = stream(sampling="shared")
+    formed = stream(sampling="shared", augmentation=Augmentation(warp_chance=0.5))
+    changed = 0
+    for index in range(12):
+        one, other = formed.draw(index), plain.draw(index)
+        # The truth of shared samples is among the target's points, whatever the form.
+        assert cKDTree(one.target).query(one.source_truth)[0].max() < 1e-5
+        assert cKDTree(one.source).query(one.target_truth)[0].max() < 1e-5
+        changed += not np.allclose(one.source, other.source, atol=1e-3)
+    assert 2 <= changed <= 10
+    never = stream(augmentation=Augmentation(warp_chance=0.0, warp=1.0))
+    assert same(never.draw(0), stream().draw(0))
+
+
 @pytest.mark.parametrize("sampling", ["shared", "independent"])
 @pytest.mark.parametrize("by", ["vertex", "area"])
 def test_cropping_keeps_the_count_and_marks_what_lost_its_partner(sampling, by):

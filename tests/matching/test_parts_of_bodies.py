@@ -17,6 +17,7 @@ from ltenet.matching.matcher import Matcher
 from ltenet.matching.placement import SCALES, Placement, can_place, fit_placement, place_part
 from ltenet.matching.preparation import Prepared
 from ltenet.method.model import LTENet, ModelConfig
+from ltenet.refinement.pair import Pair
 from ltenet.shape import Shape, normalizing_matrix
 
 
@@ -93,6 +94,21 @@ def test_a_part_is_put_where_it_belongs(matcher: Matcher, whole: Shape) -> None:
     scales = [np.linalg.norm(one.matrix[0, :3]) for one in swapped]
     assert scales[1] == pytest.approx(scales[0])
     assert place_part(target, target) is None
+
+
+def test_a_whole_shape_with_some_wrong_features_stays_where_it_is(
+    matcher: Matcher, whole: Shape
+) -> None:
+    target = matcher.prepare(whole)[0][0]
+    features = target.first_part.features.clone()
+    heights = target.first_part.points[:, 1]
+    torch.manual_seed(0)
+    for share, placed in ((0.2, False), (0.5, True)):  # half of a shape may well be missing
+        wrong = heights > torch.quantile(heights, 1 - share)
+        changed = torch.where(wrong[:, None], torch.randn_like(features), features)
+        source = Prepared(target.sample, target.matrix, features={0: changed})
+        assert Pair(source.first_part, target.first_part).overlap is not None
+        assert (place_part(source, target) is not None) == placed
 
 
 @pytest.mark.slow
