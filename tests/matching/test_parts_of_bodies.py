@@ -142,6 +142,26 @@ def test_a_whole_body_is_turned_where_its_frame_is_in_doubt(whole: Shape) -> Non
 
 
 @pytest.mark.slow
+def test_the_frame_in_doubt_is_mended_even_if_features_err_as_those_of_parts_do(
+    whole: Shape,
+) -> None:
+    matcher = Matcher(MatchConfig(model="human"))
+    points = GeneratedBenchmark("generated-human").shape(3).points
+    sure = matcher.prepare(Shape(points[np.random.default_rng(1).permutation(len(points))[:1024]]))
+    upright = matcher.prepare(whole)[0][0]
+    assert upright.frame is not None
+    doubt = upright.frame._replace(certainty=0.1)
+    askew = Prepared(upright.sample, upright.matrix, doubt).rotated(axis_rotation((1, 0, 0), 65))
+    assert Pair(askew.first_part, sure[0][0].first_part).overlap is not None
+    for source, target in ((askew, sure[0][0]), (sure[0][0], askew)):
+        found = better_turn(source, target, "any")
+        assert found is not None
+        turned, kept = found[:2] if source is askew else found[1::-1]
+        assert kept is sure[0][0]
+        assert rotation_degrees(turned.rotation @ upright.rotation.T) < 35
+
+
+@pytest.mark.slow
 def test_half_a_body_is_matched_onto_another_body() -> None:
     drawn = partial_pair(GeneratedBenchmark("generated-human"), 58, kind="cut", rotate="any")
     found = Matcher(MatchConfig(model="human")).match(Shape(drawn.source), Shape(drawn.target))

@@ -8,11 +8,13 @@ deformations [Barr 1984].
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ltenet.bodies.bones import Floats
+from ltenet.bodies.generated import GeneratedBody
 from ltenet.geometry.normals import unit_vectors, vertex_normals
 
 _WAVES = 5
@@ -76,6 +78,21 @@ def draw_form(
         heights = bump_heights(offsets / radius, rng, count=_BUMPS, height=height)  # (V,)
         warped += radius * heights[:, None] * vertex_normals(warped, faces)
     return warped
+
+
+def formed(
+    body: GeneratedBody,
+    faces: NDArray[np.integer],
+    rng: np.random.Generator,
+    *,
+    chance: float,
+    strength: float,
+) -> GeneratedBody:
+    """Give a body another form with this chance, see `draw_form`."""
+    if rng.random() >= chance:
+        return body
+    vertices = draw_form(body.vertices, faces, rng, strength=strength)  # (V, 3)
+    return replace(body, vertices=vertices.astype(np.float32))
 
 
 def random_frame(rng: np.random.Generator) -> Floats:

@@ -7,7 +7,7 @@ shape by its own drawn points, augment. Truth positions always move with the sha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ltenet.bodies.body_frame import common_matrices, upright_matrix
 from ltenet.bodies.body_pairs import BodyGenerator, What, draw_two_bodies, own_generator
 from ltenet.bodies.generated import GeneratedBody
-from ltenet.bodies.warps import draw_form
+from ltenet.bodies.warps import formed
 from ltenet.data.augmentation import Augmentation, add_noise, draw_similarity, random_rotation
 from ltenet.data.drawn_side import Side, SideDrawer, shared_anchors, with_common_part
 from ltenet.data.readers import READERS
@@ -219,9 +219,10 @@ class TrainingPairs:
             )
         choices = self._rng(_CHOICES, index)
         body, other = self._draw_bodies(index, choices)
-        body = self._formed(body, self._rng(_SOURCE_FORM, index))
-        other = self._formed(other, self._rng(_TARGET_FORM, index))
-        template = self._generator().templates[body.template]
+        template, change = self._generator().templates[body.template], self.config.augmentation
+        form = {"chance": change.warp_chance, "strength": change.warp}
+        body = formed(body, template.faces, self._rng(_SOURCE_FORM, index), **form)
+        other = formed(other, template.faces, self._rng(_TARGET_FORM, index), **form)
         shared, by_area = self._draw_modes(choices)
         source_rng, target_rng = self._rng(_SOURCE_CHANGE, index), self._rng(_TARGET_CHANGE, index)
         source_turn = draw_similarity(self.config.augmentation, source_rng).matrix  # (4, 4)
@@ -281,15 +282,6 @@ class TrainingPairs:
         return draw_two_bodies(
             self._generator(), index, rng, stream=stream, same_category=same_category, pool=pool
         )
-
-    def _formed(self, body: GeneratedBody, rng: np.random.Generator) -> GeneratedBody:
-        """Give some bodies another form."""
-        change = self.config.augmentation
-        if rng.random() >= change.warp_chance:
-            return body
-        faces = self._generator().templates[body.template].faces
-        vertices = draw_form(body.vertices, faces, rng, strength=change.warp)  # (V, 3)
-        return replace(body, vertices=_single(vertices))
 
     def _draw_modes(self, rng: np.random.Generator) -> tuple[bool, tuple[bool, bool]]:
         """Draw whether the pair is shared, and whether source and target are drawn by area."""

@@ -33,8 +33,8 @@ from ltenet.refinement.threads import side_by_side
 LOOK, TEMPERATURE = 0.5, 0.04
 #: By how much more than the best the first look of a way may cost that is refined too.
 CLOSE = 0.1
-#: Cost of a first look from which none of the frames in question may be right: then the search for
-#: better ones starts from this many of them.
+#: Cost of a first look from which none of the frames in question may be right, and how many of them
+#: a search for better ones starts from at most.
 _POOR, _STARTS = 0.95, 3
 
 #: Share of regions turned inside out above which a map reverses orientation.
@@ -132,7 +132,7 @@ def ranked_candidates(
     looks += _agreeing(best, orient, steering)
     looks.sort(key=lambda look: look.cost)
     if steering is None:
-        starts = looks[: 1 if looks[0].cost < _POOR else _STARTS]
+        starts = _to_be_improved(looks, close)
         places = refine != "none"  # nearest features are those of the points as they are
         for start in starts:
             looks += _by_trying(start, orient, places=places, same_scale=same_scale)
@@ -156,6 +156,16 @@ def ranked_candidates(
         one._replace(probability=weight / sum(weights))
         for one, weight in zip(found, weights, strict=True)
     ]
+
+
+def _to_be_improved(looks: list[Look], close: float) -> list[Look]:
+    """Choose the ways, best first, from which better ones are searched for.
+
+    Ways are compared fairly only once each is as good as it can be: a frame that is half turned,
+    but otherwise exact, may look better than the right one that is some degrees off.
+    """
+    limit = looks[0].cost + close if looks[0].cost < _POOR else math.inf
+    return distinct([look for look in looks if look.cost <= limit])[:_STARTS]
 
 
 def _share_of(tell: Tell, number: int, shares: list[float]) -> Tell:

@@ -29,8 +29,9 @@ from ltenet.refinement.judge import map_scores
 from ltenet.refinement.pair import Pair
 from ltenet.refinement.threads import side_by_side
 
-#: Points of the shape that are embedded in each trial.
-_POINTS = 384
+#: Points of the shape that are embedded in each trial: much sparser than those of the other shape,
+#: and their features no longer tell right from wrong.
+_POINTS = 768
 #: Degrees about the vertical axis, and about both horizontal ones, that are tried first; of a whole
 #: shape, whose half turns are ways already, only the first ones.
 _YAWS, _TILTS = (45, -45, 90, -90, 135, -135, 180), (35, -35)
@@ -87,7 +88,9 @@ def better_turn(source: Prepared, target: Prepared, orient: Orient) -> Turned | 
     both, opinion = (source, target), 0.0
     part = target_is_part(Pair(source.first_part, target.first_part))
     yaws = _YAWS[:_YAWS_OF_WHOLE] if part is None else _YAWS
-    for number in _in_doubt(source, target) if part is None else [int(part)]:
+    # Features also err because a frame does; then it is that frame that has to be mended.
+    doubtful = _in_doubt(source, target)
+    for number in doubtful if doubtful or part is None else [int(part)]:
         # From a part that is the target, the whole is mapped; otherwise what turns is mapped.
         swapped = part is not None and number == 1
         tries = _Tries(both[number], both[1 - number].first_part, swapped=swapped)

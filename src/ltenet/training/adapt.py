@@ -22,10 +22,10 @@ from ltenet.training.own_shapes import OwnPairs
 from ltenet.training.runs import new_run
 from ltenet.training.validation import HeldBack, draw_share
 
-#: Files that a folder of adapted weights may hold.
+#: Files that a folder of adapted weights may hold; the command line adds the mean shape.
 _OURS = {
     *("config.json", "model.safetensors", "config.toml", "log.jsonl", "README.md"),
-    *("orientation.safetensors", "calibration.json"),
+    *("orientation.safetensors", "calibration.json", "mean.ply"),
 }
 
 
