@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltenet.bodies.body_pairs import What, own_generator
-from ltenet.data.training_pairs import PairConfig, TrainingPairs
+from ltenet.data.pair_config import PairConfig
+from ltenet.data.training_pairs import TrainingPairs
 from ltenet.evaluation.peers.table import make_peer
 from ltenet.geometry.arrays import FloatArray
 from ltenet.geometry.diameter import largest_distance

@@ -34,7 +34,8 @@ from torch import Tensor
 
 from ltenet.bodies.body_pairs import What
 from ltenet.data.augmentation import Augmentation
-from ltenet.data.training_pairs import PairConfig, TrainingPair, TrainingPairs
+from ltenet.data.pair_config import PairConfig
+from ltenet.data.training_pairs import TrainingPair, TrainingPairs
 from ltenet.geometry.diameter import largest_distance
 from ltenet.matching.refine import refine
 from ltenet.method.model import LTENet

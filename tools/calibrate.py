@@ -40,7 +40,8 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold
 
 from ltenet.data.augmentation import Augmentation
-from ltenet.data.training_pairs import PairConfig, TrainingPair, TrainingPairs
+from ltenet.data.pair_config import PairConfig
+from ltenet.data.training_pairs import TrainingPair, TrainingPairs
 from ltenet.files import atomic_path
 from ltenet.geometry.arrays import FloatArray
 from ltenet.geometry.diameter import largest_distance

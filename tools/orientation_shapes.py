@@ -11,7 +11,8 @@ from scipy.spatial.transform import Rotation
 from torch import Tensor
 
 from ltenet.data.augmentation import Augmentation
-from ltenet.data.training_pairs import PairConfig, TrainingPairs
+from ltenet.data.pair_config import PairConfig
+from ltenet.data.training_pairs import TrainingPairs
 from ltenet.geometry.arrays import FloatArray
 from ltenet.matching.frame_networks import KINDS
 from ltenet.matching.orientation import evened
@@ -19,8 +20,12 @@ from ltenet.method.invariants import invariants
 
 #: Kinds of the bodies, in turns: most have a frame to learn.
 TURNS = ("human", "animal", "human", "animal", "any")
-#: What generates each kind, and how uneven its meshes are.
-GENERATORS = {"human": ("human", 1.0), "animal": ("animal", 4.0), "any": ("thing", 2.0)}
+#: What generates each kind, how uneven its meshes are, and how often their form is changed.
+GENERATORS = {
+    "human": ("human", 1.0, 0.25),
+    "animal": ("animal", 4.0, 0.4),
+    "any": ("thing", 2.0, 0.0),
+}
 #: Shares of frames that are nearly right, half turned about up, half turned about another axis;
 #: the rest is arbitrary. All but the arbitrary ones are off besides: one half by a few degrees,
 #: which teaches the last correction, the other by up to a quarter turn, which teaches the first.
@@ -115,7 +120,7 @@ class Examples:
 
 def _shape_pairs(what: str, split: str) -> TrainingPairs:
     """Shapes as scans are: of any density, uneven, noisy, and sometimes with parts missing."""
-    generator, detail = GENERATORS[what]  # as uneven as real meshes
+    generator, detail, warp_chance = GENERATORS[what]  # as uneven as real meshes
     augmentation = Augmentation(
         noise=0.004,
         wobble=0.01,
@@ -123,6 +128,7 @@ def _shape_pairs(what: str, split: str) -> TrainingPairs:
         detail=detail,
         curvature=1.0,
         even_chance=0.08,
+        warp_chance=warp_chance,
         cut_chance=0.15,
         view_chance=0.1,
         limb_chance=0.05,

@@ -11,7 +11,8 @@ from scipy.spatial.transform import Rotation
 from ltenet.bodies.body_frame import upright_matrix, upright_rotation
 from ltenet.bodies.body_pairs import own_generator
 from ltenet.bodies.generated import Template
-from ltenet.data.training_pairs import PairConfig, TrainingPairs
+from ltenet.data.pair_config import PairConfig
+from ltenet.data.training_pairs import TrainingPairs
 from ltenet.errors import InputError
 from ltenet.geometry.rotations import kabsch, rotation_degrees
 

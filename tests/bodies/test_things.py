@@ -23,7 +23,8 @@ from ltenet.bodies.thing_skeletons import (
 from ltenet.bodies.thing_templates import make_thing, thing_symmetry
 from ltenet.bodies.things import ThingGenerator
 from ltenet.data.augmentation import Augmentation
-from ltenet.data.training_pairs import PairConfig, TrainingPairs
+from ltenet.data.pair_config import PairConfig
+from ltenet.data.training_pairs import TrainingPairs
 from ltenet.errors import InputError
 from ltenet.geometry.surface_graph import mesh_graph
 

@@ -9,8 +9,9 @@ from scipy.spatial import KDTree
 from ltenet.bodies.body_pairs import own_generator
 from ltenet.data.augmentation import Augmentation, cut_region
 from ltenet.data.drawn_side import SideDrawer, with_common_part
+from ltenet.data.pair_config import PairConfig
 from ltenet.data.scans import curvatures, visible_vertices
-from ltenet.data.training_pairs import PairConfig, TrainingPairs
+from ltenet.data.training_pairs import TrainingPairs
 from ltenet.geometry.normals import face_areas
 
 PARTS = {

@@ -12,7 +12,8 @@ import pytest
 
 from ltenet.bodies.generated import GeneratedBody, Template
 from ltenet.data.loading import load_batches
-from ltenet.data.training_pairs import PairConfig, TrainingPairs
+from ltenet.data.pair_config import PairConfig
+from ltenet.data.training_pairs import TrainingPairs
 from ltenet.errors import InputError, LTENetError, UsageError
 
 

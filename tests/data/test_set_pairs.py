@@ -13,10 +13,11 @@ from ltenet import io
 from ltenet.cli import main
 from ltenet.data.augmentation import Augmentation
 from ltenet.data.generated_set import GeneratedSet, write_generated
+from ltenet.data.pair_config import PairConfig
 from ltenet.data.readers import set_folder, set_name
 from ltenet.data.set_pairs import SetPairs, open_pairs
 from ltenet.data.shapeset import GroundTruth, ShapeSet, identity_truth
-from ltenet.data.training_pairs import PairConfig, TrainingPairs
+from ltenet.data.training_pairs import TrainingPairs
 from ltenet.errors import InputError, MissingError, UsageError
 from ltenet.shape import Shape
 

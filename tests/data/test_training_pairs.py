@@ -12,7 +12,8 @@ from scipy.spatial import cKDTree
 from ltenet.bodies.body_pairs import draw_two_bodies, own_generator
 from ltenet.bodies.generated import GeneratedBody, Template
 from ltenet.data.augmentation import Augmentation
-from ltenet.data.training_pairs import PairConfig, TrainingPairs
+from ltenet.data.pair_config import PairConfig
+from ltenet.data.training_pairs import TrainingPairs
 from ltenet.errors import InputError
 from ltenet.shape import CANONICAL_RADIUS
 
@@ -272,6 +273,37 @@ def test_a_share_of_the_shapes_knows_its_surface():
     assert np.median(along[apart > 0] / apart[apart > 0]) < 2
 
 
+def test_placed_parts_lie_as_in_their_whole():
+    cut = Augmentation(cut_chance=1.0, cut=(0.4, 0.5))
+    config = PairConfig(what="human", by="area", points=(1000, 1000), augmentation=cut)
+    for index in range(3):
+        whole = TrainingPairs(replace(config, augmentation=Augmentation()), 3).draw(index)
+        alone = TrainingPairs(config, 3).draw(index)
+        placed = TrainingPairs(replace(config, placed_share=1.0), 3).draw(index)
+        assert len(alone.source) == len(alone.target) == 1000
+        assert 450 < len(placed.source) < 650  # a cut counts with the density of its surface
+        # As dense as the whole, and where it is: every point has one of the whole beside it.
+        near = cKDTree(whole.source).query(placed.source)[0]
+        assert np.median(near) < 0.03
+        assert np.median(cKDTree(whole.source).query(alone.source)[0]) > 0.05
+        for pair in (alone, placed):  # the truth moves along
+            met = cKDTree(pair.target).query(pair.source_truth[pair.source_known])[0]
+            assert np.median(met) < 0.06
+
+
+def test_whole_shapes_stay_as_they_are():
+    config = PairConfig(points=(200, 200), augmentation=Augmentation(cut_chance=0.5))
+    uncut = TrainingPairs(replace(config, augmentation=Augmentation()), 3)
+    plain, placed = TrainingPairs(config, 3), TrainingPairs(replace(config, placed_share=1.0), 3)
+    wholes = 0
+    for index in range(12):
+        as_drawn, cut, moved = (stream.draw(index).source for stream in (uncut, plain, placed))
+        whole = cut.shape == as_drawn.shape and np.allclose(cut, as_drawn)
+        wholes += whole
+        assert (len(moved) == 200 and np.array_equal(moved, cut)) == whole
+    assert 2 < wholes < 10
+
+
 def test_augmentation_off_and_switched_on():
     plain = stream().draw(0)
     assert same(plain, stream(augmentation=Augmentation()).draw(0))
@@ -402,6 +434,7 @@ def test_thin_parts_are_small(what):
         {"sampling": "none"},
         {"shared_share": 1.5},
         {"surface_share": -0.1},
+        {"placed_share": 1.5},
         {"by": "edge"},
         {"points": (1, 5)},
         {"points": (9, 5)},

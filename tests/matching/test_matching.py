@@ -16,7 +16,8 @@ import ltenet
 from ltenet.bodies.body_pairs import own_generator
 from ltenet.cli import main
 from ltenet.correspondence import Correspondence
-from ltenet.data.training_pairs import PairConfig, TrainingPairs
+from ltenet.data.pair_config import PairConfig
+from ltenet.data.training_pairs import TrainingPairs
 from ltenet.errors import InputError, MissingError, UsageError
 from ltenet.matching.candidates import ranked_candidates
 from ltenet.matching.config import MatchConfig

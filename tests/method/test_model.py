@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from ltenet import LTENet, Shape
-from ltenet.data.training_pairs import PairConfig, TrainingPairs
+from ltenet.data.pair_config import PairConfig
+from ltenet.data.training_pairs import TrainingPairs
 from ltenet.errors import InputError, MissingError, UsageError
 from ltenet.geometry.diameter import largest_distance
 from ltenet.method.divergence import DivergenceConfig

@@ -31,6 +31,7 @@ _CUT_SAMPLES = 256  # points that stand for the surface when a share of it is cu
 _EVEN_CANDIDATES = 3  # random points for each one that farthest-point sampling keeps
 _LEAST_LEFT = 0.02  # share of the surface below which a change is not made
 _LEAST_COMMON = 0.15  # share of the smaller part that both shapes must have in common
+_WHOLE_SAMPLES = 512  # points that tell where a whole body lies, and how large it is
 
 
 class Side(NamedTuple):
@@ -43,6 +44,21 @@ class Side(NamedTuple):
     even: bool  # whether points are evenly spaced
     density: FloatArray | None  # (V,) chances of the vertices; None if all are alike
     kept: BoolArray  # (V,)
+
+    @property
+    def share(self) -> float:
+        """Share of the surface that is left, as its points are drawn."""
+        if self.masses is None or self.kept.all():
+            return 1.0
+        left = self.masses[faces_inside(self.faces, self.kept)].sum()
+        return float(left / self.masses.sum())
+
+    def whole(self, rng: np.random.Generator) -> FloatArray:
+        """(S, 3) points of the body as if nothing of it were missing."""
+        masses = self.masses
+        if masses is None:
+            masses = face_masses(self.vertices, self.faces, density=self.density)  # (F,)
+        return positions_of(sample_faces(masses, _WHOLE_SAMPLES, rng), self.vertices, self.faces)
 
     def draw(self, count: int, rng: np.random.Generator, *, taken: BoolArray) -> Anchors:
         """Draw points on the kept part; none at the (V,) vertices that are taken."""

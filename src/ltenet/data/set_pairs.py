@@ -9,12 +9,11 @@ import numpy as np
 
 from ltenet.data.augmentation import add_noise, draw_similarity
 from ltenet.data.loading import Drawable
+from ltenet.data.pair_config import GENERATORS, PairConfig
 from ltenet.data.readers import open_set, set_folder
 from ltenet.data.sampling import positions_of, sample_surface, sample_vertices
 from ltenet.data.shapeset import GroundTruth, ShapeSet
 from ltenet.data.training_pairs import (
-    GENERATORS,
-    PairConfig,
     Split,
     TrainingPair,
     TrainingPairs,

@@ -7,124 +7,37 @@ shape by its own drawn points, augment. Truth positions always move with the sha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ltenet.bodies.body_frame import common_matrices, upright_matrix
-from ltenet.bodies.body_pairs import BodyGenerator, What, draw_two_bodies, own_generator
+from ltenet.bodies.body_pairs import BodyGenerator, draw_two_bodies, own_generator
 from ltenet.bodies.generated import GeneratedBody
 from ltenet.bodies.warps import formed
-from ltenet.data.augmentation import Augmentation, add_noise, draw_similarity, random_rotation
+from ltenet.data.augmentation import add_noise, draw_similarity, random_rotation
 from ltenet.data.drawn_side import Side, SideDrawer, shared_anchors, with_common_part
-from ltenet.data.readers import READERS
+from ltenet.data.pair_config import GENERATORS, PairConfig
 from ltenet.data.sampling import Anchors
 from ltenet.data.scans import add_wobble
 from ltenet.data.template_surfaces import TemplateSurfaces
 from ltenet.errors import InputError
 from ltenet.geometry.arrays import FloatArray
-from ltenet.shape import CANONICAL_RADIUS, normalizing_matrix
+from ltenet.shape import normalizing_matrix
 
 Split = Literal["train", "validation"]
 BoolArray = NDArray[np.bool_]
 Float32Array = NDArray[np.float32]
 
-#: Values of `what` that stand for generated bodies.
-GENERATORS: dict[str, What] = {"human": "human", "animal": "animal", "thing": "thing"}
 _SPLITS: dict[str, int] = {"train": 0, "validation": 1}
 # Each decision has its own random stream, so that changing one option leaves the others alone.
 # From 1: numpy pads short seeds with zeros, and the generators seed with two numbers.
 _CHOICES, _COUNTS, _SOURCE_POINTS, _TARGET_POINTS, _SOURCE_CHANGE, _TARGET_CHANGE = range(1, 7)
-_SURFACES, _COMMON_TURN, _SOURCE_FORM, _TARGET_FORM = 7, 8, 9, 10
-
-
-@dataclass(frozen=True, kw_only=True)
-class PairConfig:
-    """What training pairs look like.
-
-    Attributes
-    ----------
-    what
-        "human", "animal" or "thing" for generated bodies, or the name of a set in `READERS`
-        ("folder" for shapes of your own), which `data` holds; see `ltenet.data.set_pairs`.
-    data
-        Folder of that set.
-    sampling
-        "shared": both shapes get the same surface points, shuffled, as in the paper;
-        "independent": each is drawn by itself; "mixed": a share of the pairs is shared.
-    shared_share
-        That share.
-    by
-        "vertex", "area", or "mixed": a coin for each shape (for the pair if it is shared).
-    points
-        Least and largest number of points, drawn evenly from the whole range.
-    equal_counts
-        Whether both shapes of a pair get the same number.
-    count_block
-        This many consecutive pairs get the same numbers; set it to the batch size to stack them.
-    same_category
-        Whether both shapes are of one species; else of any two that share their numbering.
-    pool
-        None for new shapes in every pair, or the number of distinct shapes, of which a tenth is
-        kept for validation: 2000 as in the paper are 1800 and 200. Of a set on disk, the first
-        so many.
-    radius
-        Root-mean-square radius after normalisation; None keeps the unit.
-    center
-        Whether the mean of the drawn points becomes the origin; False keeps the generator's, as
-        DPC's loader keeps that of the file.
-    frame
-        "world": bodies stand, sit and lie as they were drawn; "body": each is turned until its
-        trunk is upright and faces +z, as the orientation step of matching does; "common": the
-        source is turned onto the target as well as a rotation can, then both alike at random, as
-        shapes without a class are once it is known how they lie against each other.
-    surface_share
-        Share of the shapes that come as meshes do: with coordinates of their points along the
-        surface, see `surface_coordinates`. The others are clouds.
-    augmentation
-        See `Augmentation`; none by default.
-    """
-
-    what: str = "human"
-    data: str | None = None
-    sampling: Literal["shared", "independent", "mixed"] = "independent"
-    shared_share: float = 0.5
-    by: Literal["vertex", "area", "mixed"] = "mixed"
-    points: tuple[int, int] = (1024, 1024)
-    equal_counts: bool = True
-    count_block: int = 1
-    same_category: bool = True
-    pool: int | None = None
-    radius: float | None = CANONICAL_RADIUS
-    center: bool = True
-    frame: Literal["world", "body", "common"] = "world"
-    surface_share: float = 0.0
-    augmentation: Augmentation = field(default_factory=Augmentation)
-
-    def __post_init__(self) -> None:
-        low, high = self.points
-        names = (*GENERATORS, *READERS)
-        self._check("what", self.what in names, f"one of {', '.join(names)}")
-        samplings = ("shared", "independent", "mixed")
-        self._check("sampling", self.sampling in samplings, "shared, independent or mixed")
-        self._check("surface_share", 0.0 <= self.surface_share <= 1.0, "a share from 0 to 1")
-        self._check("shared_share", 0.0 <= self.shared_share <= 1.0, "a share from 0 to 1")
-        self._check("by", self.by in ("vertex", "area", "mixed"), "vertex, area or mixed")
-        frames = ("world", "body", "common")
-        self._check("frame", self.frame in frames, "world, body or common")
-        self._check("points", 2 <= low <= high, "(least, largest) with 2 <= least <= largest")
-        self._check("count_block", self.count_block >= 1, "a whole number of at least 1")
-        self._check("pool", self.pool is None or self.pool >= 20, "None or at least 20 shapes")
-        self._check("radius", self.radius is None or self.radius > 0.0, "None or a length above 0")
-
-    def _check(self, name: str, fine: bool, needed: str) -> None:
-        if not fine:
-            raise InputError(
-                f"training pairs: got {name} = {getattr(self, name)!r}, expected {needed}; "
-                "try leaving it out for the default"
-            )
+_SURFACES, _COMMON_TURN, _SOURCE_FORM, _TARGET_FORM, _PLACES = 7, 8, 9, 10, 11
+#: Fewest points of a part that lies as in its whole.
+_FEWEST = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +144,14 @@ class TrainingPairs:
         source_side = sides.draw(body.vertices, template, by_area[0], source_rng)
         target_side = sides.draw(other.vertices, template, by_area[1], target_rng)
         target_side = with_common_part(source_side, target_side)
-        source, target = self._draw_points(index, source_side, target_side, shared)
+        places = self._rng(_PLACES, index)
+        source_placed, target_placed = (
+            side.share < 1.0 and chance < self.config.placed_share
+            for side, chance in zip((source_side, target_side), places.random(2), strict=True)
+        )
+        source, target = self._draw_points(
+            index, source_side, target_side, shared, (source_placed, target_placed)
+        )
         source_points = source.on(body.vertices)  # (N, 3)
         target_points = target.on(other.vertices)  # (M, 3)
         if self.config.frame == "body":
@@ -241,8 +161,10 @@ class TrainingPairs:
             turn = random_rotation("any", self._rng(_COMMON_TURN, index))  # (3, 3)
             here, there = common_matrices(body.vertices, other.vertices, turn)  # (4, 4)
             source_turn, target_turn = source_turn @ here, target_turn @ there
-        to_source = source_turn @ self._normalizing(source_points)  # (4, 4)
-        to_target = target_turn @ self._normalizing(target_points)  # (4, 4)
+        seen = source_side.whole(places) if source_placed else source_points  # (S, 3)
+        to_source = source_turn @ self._normalizing(seen)  # (4, 4)
+        seen = target_side.whole(places) if target_placed else target_points  # (S, 3)
+        to_target = target_turn @ self._normalizing(seen)  # (4, 4)
         mirrored, opposite = source.through(template.mirror), source.through(template.opposite)
         known = self._rng(_SURFACES, index).random(2) < self.config.surface_share  # (2,)
         along = self._surfaces.along
@@ -267,7 +189,7 @@ class TrainingPairs:
         )
 
     def _normalizing(self, points: FloatArray) -> FloatArray:
-        """(4, 4) matrix that normalises one shape by its own drawn points."""
+        """(4, 4) matrix that normalises one shape by the points of it, or of its whole."""
         return normalizing_matrix(points, radius=self.config.radius, center=self.config.center)
 
     def _draw_bodies(
@@ -294,13 +216,22 @@ class TrainingPairs:
         return shared, (bool(coins[0] < area_share), bool(coins[1] < area_share))
 
     def _draw_points(
-        self, index: int, source: Side, target: Side, shared: bool
+        self,
+        index: int,
+        source: Side,
+        target: Side,
+        shared: bool,
+        placed: tuple[bool, bool],
     ) -> tuple[Anchors, Anchors]:
         low, high = self.config.points
         count_rng = self._rng(_COUNTS, index // self.config.count_block)
         count, target_count = count_rng.integers(low, high, size=2, endpoint=True).tolist()
         if self.config.equal_counts:
             target_count = count
+        if placed[0]:
+            count = max(_FEWEST, round(source.share * count))
+        if placed[1]:
+            target_count = max(_FEWEST, round(target.share * target_count))
         rng, other_rng = self._rng(_SOURCE_POINTS, index), self._rng(_TARGET_POINTS, index)
         if not shared:
             none = np.zeros(len(source.kept), dtype=bool)  # (V,)

@@ -1,6 +1,7 @@
 """DGCNN, the embedding network: (N, 3) points -> (N, D) features.
 
 EdgeConv layers one after another (see `edgeconv`); their outputs are concatenated and mapped to D.
+Blocks of attention may follow (see `context`); the paper's network has none.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 
 from ltenet.errors import InputError
 from ltenet.method.batchnorm import batch_norm, folded_affine
+from ltenet.method.context import ContextBlock
 from ltenet.method.edgeconv import EdgeConv
 from ltenet.method.frameless import INPUTS, FramelessInput, Inputs, input_channels
 from ltenet.method.graph import NeighborGraph, neighbor_graphs
@@ -58,6 +60,8 @@ class EncoderConfig:
     surface
         Where the surface is known, points that are far along it are no neighbours, however close
         in space.
+    context
+        Blocks of attention among all points of a shape that follow, see `context`.
     """
 
     widths: tuple[int, ...] = (96, 192, 384, 768)
@@ -71,6 +75,7 @@ class EncoderConfig:
     functions: int = 64
     inputs: Inputs = "coordinates"
     surface: bool = False
+    context: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "widths", tuple(self.widths))
@@ -116,6 +121,11 @@ class EncoderConfig:
             raise InputError(
                 f"encoder: got {self.functions} eigenfunctions, expected 2 to {_LARGEST}; try 64"
             )
+        if not 0 <= self.context <= _MOST_LAYERS or (self.context and self.kind != "dgcnn"):
+            raise InputError(
+                f"encoder: got {self.context} blocks of context for {self.kind}, expected 0 to "
+                f"{_MOST_LAYERS}, and for dgcnn only; try leaving them out"
+            )
         if self.inputs not in INPUTS:
             raise InputError(
                 f"encoder: got inputs {self.inputs!r}, expected one of {', '.join(INPUTS)}; try "
@@ -153,6 +163,9 @@ class DGCNN(nn.Module):
                 self.config.inputs, slope=self.config.slope, momentum=self.config.momentum
             )
         )
+        self.context = nn.ModuleList(
+            ContextBlock(self.config.dimension) for _ in range(self.config.context)
+        )
 
     def share_statistics(self) -> None:
         """Let BatchNorm see the batches of all processes as one, from now on."""
@@ -175,6 +188,8 @@ class DGCNN(nn.Module):
             features = layer(features, graphs[depth])  # (M, C)
             outputs.append(features)
         features = self._embed(torch.cat(outputs, dim=1))  # (M, D)
+        for block in self.context:
+            features = block(features, sizes)  # (M, D)
         if isinstance(shapes, Tensor):
             return features.view(len(sizes), -1, self.config.dimension)  # (B, N, D)
         return list(features.split(sizes))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
@@ -206,6 +206,17 @@ class LTENet(nn.Module):
             dtype=parameter.dtype,
             device=parameter.device,
         )
+
+    def with_context(self, blocks: int) -> LTENet:
+        """Return a network that embeds alike, with so many blocks of context to train further.
+
+        Those that are there stay; new ones change nothing until they are trained.
+        """
+        encoder = self.config.encoder
+        more = replace(encoder, context=max(blocks, encoder.context))
+        model = LTENet(replace(self.config, encoder=more))
+        model.load_state_dict({**model.state_dict(), **self.state_dict()})
+        return model.train(self.training)
 
     def save_pretrained(self, folder: str | Path, *, force: bool = False) -> None:
         """Write `config.json` and `model.safetensors` into a folder.

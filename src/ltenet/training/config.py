@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from ltenet.data.training_pairs import PairConfig
+from ltenet.data.pair_config import PairConfig
 from ltenet.errors import InputError
 from ltenet.method.losses import ObjectiveConfig
 from ltenet.method.model import ModelConfig

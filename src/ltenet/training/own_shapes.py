@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ltenet.data.augmentation import augment
+from ltenet.data.pair_config import PairConfig
 from ltenet.data.sampling import positions_of, sample_surface, sample_vertices
-from ltenet.data.training_pairs import PairConfig, TrainingPair
+from ltenet.data.training_pairs import TrainingPair
 from ltenet.errors import InputError
 from ltenet.geometry.arrays import FloatArray
 from ltenet.shape import Shape

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from ltenet.data.training_pairs import PairConfig, TrainingPair, TrainingPairs
+from ltenet.data.pair_config import PairConfig
+from ltenet.data.training_pairs import TrainingPair, TrainingPairs
 from ltenet.evaluation.peers.learned.learner import Learner, find_learner
 from ltenet.training.config import TrainingConfig
 from ltenet.training.settings import load_config

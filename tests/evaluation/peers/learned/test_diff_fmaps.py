@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from ltenet.data.training_pairs import PairConfig, TrainingPair, TrainingPairs
+from ltenet.data.pair_config import PairConfig
+from ltenet.data.training_pairs import TrainingPair, TrainingPairs
 from ltenet.errors import InputError
 from ltenet.evaluation.peers.learned.diff_fmaps import (
     DiffFMapsConfig,

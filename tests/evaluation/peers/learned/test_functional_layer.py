@@ -10,7 +10,8 @@ import pytest
 import torch
 from known_shapes import shuffled, turned
 
-from ltenet.data.training_pairs import PairConfig, TrainingPairs
+from ltenet.data.pair_config import PairConfig
+from ltenet.data.training_pairs import TrainingPairs
 from ltenet.errors import InputError
 from ltenet.evaluation.peers.learned.diffusion import (
     DiffusionBlock,

@@ -12,7 +12,8 @@ import pytest
 import torch
 from known_shapes import shuffled
 
-from ltenet.data.training_pairs import PairConfig, TrainingPairs
+from ltenet.data.pair_config import PairConfig
+from ltenet.data.training_pairs import TrainingPairs
 from ltenet.errors import InputError, MissingError, UsageError
 from ltenet.evaluation.peers.learned.learner import Learner, find_learner, learner_of
 from ltenet.evaluation.peers.table import PEERS, make_peer

@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from ltenet.bodies.body_pairs import own_generator
-from ltenet.data.training_pairs import PairConfig, TrainingPair, TrainingPairs
+from ltenet.data.pair_config import PairConfig
+from ltenet.data.training_pairs import TrainingPair, TrainingPairs
 from ltenet.errors import InputError, UsageError
 from ltenet.evaluation.peers.learned.learner import Learner, learner_of
 from ltenet.evaluation.peers.learned.template_networks import (

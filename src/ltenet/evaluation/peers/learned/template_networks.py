@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from ltenet.bodies.body_pairs import own_generator
 from ltenet.configuration import from_dict
 from ltenet.correspondence import Correspondence
-from ltenet.data.training_pairs import GENERATORS
+from ltenet.data.pair_config import GENERATORS
 from ltenet.errors import InputError, UsageError
 from ltenet.evaluation.peers.landing import landed
 from ltenet.evaluation.peers.learned.code_decoder import CodeDecoder
