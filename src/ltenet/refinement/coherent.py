@@ -24,8 +24,8 @@ from ltenet.refinement.sharpening import sharpen
 
 #: Combined by default: weak features need a stiff shape, good ones a soft one. Several maps that
 #: agree need fewer steps each.
-STIFFNESSES = (30.0, 3.0)
-CONFIG = BendingConfig(coarse_steps=8, fine_steps=3)
+STIFFNESSES = (30.0, 1.0)
+CONFIG = BendingConfig(coarse_steps=8, fine_steps=3, nodes=150)
 #: Stiffness of the single deformation that tests for shared points.
 _TEST_STIFFNESS = 10.0
 

@@ -14,6 +14,8 @@ hip it touches, else over neighbouring points. Fitting T to positions y_i with w
 over r nodes, with d neighbours l of each node k, their mean squared distance h^2, the rotation R_k
 nearest to A_k, and one scale s for the whole shape. For fixed R_k this is one (4r, 4r) linear
 system shared by all three coordinates, so fitting alternates between solving it and updating R_k.
+A point adds to few entries of the system, those of its own nodes: the products that it adds there
+are computed once, and a fit only weighs them.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from torch import Tensor
 from ltenet.geometry.arrays import FloatArray
 from ltenet.geometry.rotations import Similarity, kabsch, umeyama
 from ltenet.geometry.surface_graph import cloud_graph, distances_along
+from ltenet.lazy import lazy
 from ltenet.refinement.point_sets import rotations_near, spread_sample
 
 #: Nodes that move a point, and neighbours of a node.
@@ -79,7 +82,7 @@ class DeformationGraph:
         chosen = spread_sample(points, nodes)  # (r,)
         self.nodes = points[chosen]  # (r, 3)
         distance = _surface_distances(points, chosen, graph)  # (N, r)
-        self._basis = self._blend(distance)  # (N, 4 r)
+        self._followed, self._entries = self._blend(distance)  # (N, q + 1), (N, q + 1, 4)
         neighbors = distance[chosen]  # (r, r)
         neighbors.fill_diagonal_(torch.inf)
         k = min(_NODE_NEIGHBORS, len(chosen) - 1)
@@ -89,7 +92,10 @@ class DeformationGraph:
     def at(self, rows: Tensor) -> DeformationGraph:
         """Restrict the graph to the points at `rows` (n,); the nodes stay the same."""
         part = copy(self)
-        part.points, part._basis = self.points[rows], self._basis[rows]  # (n, 3), (n, 4 r)
+        for computed in ("_basis", "_products"):
+            vars(part).pop(computed, None)  # those of all points
+        part.points = self.points[rows]  # (n, 3)
+        part._followed, part._entries = self._followed[rows], self._entries[rows]
         return part
 
     def frames(self, rotation: FloatArray | None = None) -> Tensor:
@@ -99,7 +105,8 @@ class DeformationGraph:
 
     def apply(self, deformation: Deformation) -> Tensor:
         """(N, 3) points of the bent shape."""
-        return self._basis @ deformation.transforms
+        moved = self._basis @ deformation.transforms.cpu().numpy()  # (N, 3)
+        return torch.from_numpy(moved).to(deformation.transforms)
 
     def fit(
         self,
@@ -131,10 +138,11 @@ class DeformationGraph:
         """
         count = len(self.nodes)
         whole = align(self.points, places, weights, sized=sized)
-        weighted = self._basis * (weights * (count / len(self.points)))[:, None]  # (N, 4 r)
-        system = self._basis.T @ weighted  # (4 r, 4 r)
+        weights = weights * (count / len(self.points))  # (N,)
+        system = self._weighed(weights)  # (4 r, 4 r)
         system += stiffness * self._bending
-        wanted = (weighted.T @ places).view(count, 4, 3)
+        pull = self._basis.T @ (weights[:, None] * places).cpu().numpy()  # (4 r, 3)
+        wanted = torch.from_numpy(pull).to(places).view(count, 4, 3)
         keep = stiffness * self.rigidity * float(self._square) * _NODE_NEIGHBORS
         diagonal = system.diagonal().view(count, 4)
         diagonal[:, :3] += keep
@@ -152,8 +160,11 @@ class DeformationGraph:
             frames = rotations_near(matrices)
         return Deformation(transforms, frames)
 
-    def _blend(self, distance: Tensor) -> Tensor:
-        """Rows (N, 4 r) that turn the transforms of the nodes into positions of the points."""
+    def _blend(self, distance: Tensor) -> tuple[Tensor, Tensor]:
+        """Nodes (N, q + 1) that move each point, and what it has to do with their transforms.
+
+        The latter are (N, q + 1, 4) entries of its row in `_basis`.
+        """
         count = distance.shape[1]
         near = distance.topk(min(_BLENDED_NODES + 1, count), dim=1, largest=False)  # (N, q + 1)
         reach = near.values[:, -1:] * (1 + 1e-3) + torch.finfo(distance.dtype).tiny  # (N, 1)
@@ -162,23 +173,46 @@ class DeformationGraph:
         share = share / share.sum(dim=1, keepdim=True)
         offsets = self.points[:, None] - self.nodes[near.indices]  # (N, q + 1, 3)
         entries = torch.cat([offsets, torch.ones_like(offsets[..., :1])], dim=2)  # (N, q + 1, 4)
-        basis = distance.new_zeros((len(distance), count, 4))
-        place = near.indices[..., None].expand(-1, -1, 4)  # (N, q + 1, 4)
-        return basis.scatter_(1, place, entries * share[..., None]).flatten(1)
+        return near.indices, entries * share[..., None]
+
+    @property
+    def _columns(self) -> Tensor:
+        """(N, c) where the entries of each point stand in the rows of the system, c = 4 (q + 1)."""
+        parts = torch.arange(4, device=self._followed.device)
+        return (4 * self._followed[..., None] + parts).flatten(1)
+
+    @lazy
+    def _basis(self) -> csr_array:
+        """Rows (N, 4 r) that turn the transforms of the nodes into positions of the points."""
+        return _sparse_rows(self._columns, self._entries.flatten(1), 4 * len(self.nodes))
+
+    @lazy
+    def _products(self) -> csr_array:
+        """Rows (N, (4 r)^2): what each point adds to the system if its weight is 1."""
+        columns, size = self._columns, 4 * len(self.nodes)  # (N, c)
+        entries = self._entries.flatten(1)  # (N, c)
+        places = columns[:, :, None] * size + columns[:, None]  # (N, c, c)
+        products = entries[:, :, None] * entries[:, None]  # (N, c, c)
+        return _sparse_rows(places.flatten(1), products.flatten(1), size**2)
+
+    def _weighed(self, weights: Tensor) -> Tensor:
+        """Sum over the points of their outer products, (4 r, 4 r), with (N,) weights."""
+        size = 4 * len(self.nodes)
+        total = self._products.T @ weights.cpu().numpy()  # ((4 r)^2,)
+        return torch.from_numpy(total).to(weights).view(size, size)
 
     def _bending_of(self, neighbor: Tensor) -> tuple[Tensor, Tensor]:
         """Quadratic form (4 r, 4 r) of the edges to `neighbor` (r, d), and their mean square."""
         count, k = neighbor.shape
-        first = torch.arange(count, device=neighbor.device).repeat_interleave(k)  # (e,)
-        second, edge = neighbor.flatten(), torch.arange(count * k, device=neighbor.device)  # (e,)
-        offsets = self.nodes[second] - self.nodes[first]  # (e, 3)
-        rows = self.nodes.new_zeros((count * k, count, 4))
-        rows[edge, second, 3] = 1
-        rows[edge, first, 3] = -1
-        rows[edge, first, :3] = -offsets
-        rows = rows.flatten(1)  # (e, 4 r)
-        square = offsets.square().sum() / max(1, count * k)
-        return rows.T @ rows, square
+        first = torch.arange(count, device=neighbor.device).repeat_interleave(k)[:, None]  # (e, 1)
+        second = neighbor.reshape(-1, 1)  # (e, 1)
+        offsets = (self.nodes[second] - self.nodes[first])[:, 0]  # (e, 3)
+        axes = torch.arange(3, device=neighbor.device)  # (3,)
+        columns = torch.cat([4 * second + 3, 4 * first + 3, 4 * first + axes], dim=1)  # (e, 5)
+        one = torch.ones_like(offsets[:, :1])  # (e, 1)
+        edges = _sparse_rows(columns, torch.cat([one, -one, -offsets], dim=1), 4 * count)
+        form = torch.from_numpy((edges.T @ edges).toarray()).to(self.nodes)  # (4 r, 4 r)
+        return form, offsets.square().sum() / max(1, count * k)
 
 
 def align(points: Tensor, places: Tensor, weights: Tensor, *, sized: bool = False) -> Similarity:
@@ -191,6 +225,15 @@ def align(points: Tensor, places: Tensor, weights: Tensor, *, sized: bool = Fals
         return kabsch(*arrays)
     found = umeyama(*arrays)
     return found if found.scale > _LEAST_SCALE else kabsch(*arrays)
+
+
+def _sparse_rows(columns: Tensor, entries: Tensor, size: int) -> csr_array:
+    """(N, size) rows with (N, c) entries at (N, c) columns."""
+    count, each = columns.shape
+    starts = np.arange(0, count * each + 1, each)  # (N + 1,)
+    indices, values = columns.flatten().cpu().numpy(), entries.flatten().cpu().numpy()
+    narrow = np.int32 if max(size, starts[-1]) < 2**31 else np.int64
+    return csr_array((values, indices.astype(narrow), starts.astype(narrow)), shape=(count, size))
 
 
 def _surface_distances(points: Tensor, nodes: Tensor, graph: csr_array | None) -> Tensor:
