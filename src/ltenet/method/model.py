@@ -146,8 +146,8 @@ class LTENet(nn.Module):
     ) -> Tensor:
         """Features (N, D) of (N, 3) points that are where they belong on a normalised shape.
 
-        For parts of shapes. The network is local, so that a part has the features of the whole if
-        its points have the same coordinates and the same spacing.
+        For parts of shapes. Most of what the network looks at is nearby, so a part has nearly the
+        features of the whole if its points have the same coordinates and the same spacing.
 
         Parameters
         ----------
