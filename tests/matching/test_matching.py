@@ -242,8 +242,8 @@ def test_candidates_are_ranked_by_energy_and_opinion(monkeypatch):
     assert order == [True, False]
     assert sum(candidate.probability for candidate in found) == pytest.approx(1.0)
     assert found[0].probability > found[1].probability
-    gap = found[1].refined.energy - found[0].refined.energy
-    # An opinion that outweighs the difference in energy turns the order round.
+    gap = found[1].cost - found[0].cost
+    # An opinion that outweighs the difference in energy, which is a part of this, turns the order.
     monkeypatch.setattr("ltenet.matching.looks.PRIOR", 2 * gap / np.log(9))
     assert ranked(unlikely, likely)[1] == [False, True]
 
