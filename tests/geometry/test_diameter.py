@@ -50,6 +50,14 @@ def test_by_brute_force(points: np.ndarray) -> None:
     assert largest_distance(points) == pytest.approx(longest, rel=1e-12)
 
 
+@pytest.mark.parametrize("size", [1e-162, 1e-300, 1e150])
+def test_extreme_units(size: float) -> None:
+    points = size * CLOUDS["cloud"]
+    assert largest_distance(points) == pytest.approx(
+        size * largest_distance(CLOUDS["cloud"]), rel=1e-9
+    )
+
+
 @given(arrays(np.float64, st.tuples(st.integers(1, 40), st.just(3)), elements=st.floats(-5, 5)))
 @settings(max_examples=50, deadline=None)
 def test_any_points(points: np.ndarray) -> None:

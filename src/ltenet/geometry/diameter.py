@@ -34,8 +34,13 @@ _BLOCK = 1024
 
 def largest_distance(points: ArrayLike) -> float:
     """Largest distance between two of (N, 3) points, exactly; 0 for a single point."""
-    centred = np.asarray(points, np.float64)
-    centred = centred - (centred.min(axis=0) + centred.max(axis=0)) / 2  # (N, 3)
+    given = np.asarray(points, np.float64)
+    low, high = given.min(axis=0), given.max(axis=0)  # (3,) each
+    extent = float((high - low).max())
+    if extent == 0:
+        return 0.0
+    # At unit size no square underflows.
+    centred = (given - (low + high) / 2) / extent  # (N, 3)
     norms = np.einsum("nd,nd->n", centred, centred)  # (N,) squared
     reach = float(norms.max())
     known = _first_bound(centred, int(norms.argmax()))
@@ -57,7 +62,7 @@ def largest_distance(points: ArrayLike) -> float:
         found = nearest < len(ends)  # (b,)
         lengths = np.linalg.norm(block[found] - ends[nearest[found]], axis=1)  # (f,)
         known = max(known, float(lengths.max(initial=0.0)))
-    return known
+    return known * extent
 
 
 def _first_bound(points: FloatArray, start: int) -> float:
