@@ -93,7 +93,7 @@ class Drawn(NamedTuple):
     chosen
         (P,) names of the weights.
     columns
-        (Q, 6) evidence of the points of all pairs.
+        (Q, 7) evidence of the points of all pairs.
     right
         (Q,) whether a point was matched right.
     partner
@@ -170,7 +170,7 @@ def draw(count: int, start: int, *, model: str, whats: list[str]) -> Drawn:
     for ours, theirs, index in wanted:
         source, target, truth = pair_of(ours, theirs, index)
         best = matcher.choose(matcher.prepare(source), matcher.prepare(target))
-        columns = evidence(best.pair, best.refined)  # (N, 6)
+        columns = evidence(best.pair, best.refined)  # (N, 7)
         back = np.linalg.inv(best.target.matrix)
         places = best.refined.positions.double().numpy() @ back[:3, :3].T + back[:3, 3]
         off = np.linalg.norm(places - truth[best.source.sample.cleaned.inliers], axis=1)  # (N,)
@@ -229,7 +229,7 @@ def fit_pairs(drawn: Drawn) -> tuple[FloatArray, float]:
 def fit_points(drawn: Drawn, logits: FloatArray) -> Calibration:
     """Weigh the evidence of points and the (P,) logits of their pairs, then bend to the shares."""
     shares = drawn.shares[drawn.pair]  # (Q,)
-    every = np.column_stack([drawn.columns, logits[drawn.pair]])  # (Q, 7)
+    every = np.column_stack([drawn.columns, logits[drawn.pair]])  # (Q, 8)
     centre, spread = every.mean(axis=0), every.std(axis=0) + 1e-9
     model = LogisticRegression(C=1.0, max_iter=500)
     model.fit((every - centre) / spread, drawn.right, sample_weight=shares)

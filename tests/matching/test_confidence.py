@@ -11,11 +11,12 @@ import torch
 from ltenet.errors import InputError
 from ltenet.matching.confidence import COLUMNS, FILE, Calibration, evidence
 from ltenet.refinement.methods import refine_pair
+from ltenet.refinement.pair import Pair
 from tests.creature import pair_of
 
 
 def test_probabilities_follow_the_knots():
-    weights = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    weights = (1.0, *(0.0,) * len(COLUMNS))
     calibration = Calibration(weights, 0.0, (0.0, 0.5, 1.0), (0.1, 0.8, 0.9))
     columns = np.zeros((3, len(COLUMNS)))
     columns[:, 0] = [-100.0, 0.0, 100.0]
@@ -23,7 +24,7 @@ def test_probabilities_follow_the_knots():
 
 
 def test_what_speaks_for_the_pair_speaks_for_its_points():
-    calibration = Calibration((1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5), -1.0)
+    calibration = Calibration((1.0, *(0.0,) * (len(COLUMNS) - 1), 0.5), -1.0)
     columns = np.zeros((2, len(COLUMNS)))
     columns[:, 0] = [0.0, 2.0]
     expected = 1 / (1 + np.exp(-np.array([-1.0 + 0.5 * 3, -1.0 + 2.0 + 0.5 * 3])))
@@ -52,15 +53,34 @@ def test_evidence_tells_a_perfect_map_from_a_random_one():
 
 
 def test_the_calibration_is_written_and_read(tmp_path):
-    calibration = Calibration((1, 2, 3, 4, 5, 6, 7), -1.5, (0.1, 0.9), (0.0, 0.75))
+    calibration = Calibration((1, 2, 3, 4, 5, 6, 7, 8), -1.5, (0.1, 0.9), (0.0, 0.75))
     calibration.save_pretrained(tmp_path)
     assert Calibration.from_pretrained(tmp_path) == calibration
 
 
-def test_files_from_before_pairs_were_judged_leave_them_out(tmp_path):
-    fields = {"weights": [1, 2, 3, 4, 5, 6], "bias": 0, "values": [0, 1], "probabilities": [0, 1]}
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ((1, 2, 3, 4, 5, 6), (1, 2, 3, 4, 5, 6, 0, 0)),  # before pairs were judged
+        ((1, 2, 3, 4, 5, 6, 7), (1, 2, 3, 4, 5, 6, 0, 7)),  # before networks told who has a partner
+    ],
+)
+def test_earlier_files_leave_out_what_they_did_not_know(tmp_path, written, read):
+    fields = {"weights": written, "bias": 0, "values": [0, 1], "probabilities": [0, 1]}
     (tmp_path / FILE).write_text(json.dumps(fields))
-    assert Calibration.from_pretrained(tmp_path).weights == (1, 2, 3, 4, 5, 6, 0)
+    assert Calibration.from_pretrained(tmp_path).weights == read
+
+
+def test_the_odds_of_having_a_partner_are_evidence():
+    points = torch.randn(200, 3, generator=torch.Generator().manual_seed(0))
+    features = torch.randn(200, 16, generator=torch.Generator().manual_seed(1))
+    plain = pair_of(points, points, features, features)
+    told = Pair(plain.source, plain.target, odds=(torch.full((200,), 3.0), torch.zeros(200)))
+    refined = refine_pair(plain, "none")
+    column = COLUMNS.index("odds")
+    np.testing.assert_allclose(evidence(plain, refined)[:, column], 0.0)
+    np.testing.assert_allclose(evidence(told, refined)[:, column], 3.0)
+    np.testing.assert_allclose(evidence(told.reversed(), refined)[:, column], 0.0)
 
 
 def test_without_a_file_refinement_decides(tmp_path):

@@ -75,9 +75,9 @@ def test_a_point_reads_all_others_of_its_shape_and_none_of_another() -> None:
 def test_a_network_embeds_alike_until_new_blocks_are_trained() -> None:
     torch.manual_seed(0)
     model = LTENet(ModelConfig(encoder=WITHOUT)).eval()
-    longer = model.with_context(2)
+    longer = model.with_blocks(context=2)
     assert longer.config.encoder == WITH
-    assert longer.with_context(0).config.encoder.context == 2  # those that are there stay
+    assert longer.with_blocks().config.encoder.context == 2  # those that are there stay
     points = torch.randn(40, 3)
     assert torch.equal(model.embed(points), longer.embed(points))
     for block in longer.encoder.context:

@@ -43,6 +43,22 @@ def test_the_overlap_of_a_part_is_found_from_both_sides() -> None:
     assert torch.equal(again.source, overlap.target)
 
 
+def test_a_network_that_has_learned_to_tell_is_believed() -> None:
+    pair, common = halves(0.5)
+    sure = torch.full((len(pair.source),), 6.0), torch.where(common, 6.0, -6.0)
+    told = Pair(pair.source, pair.target, odds=sure)
+    overlap = told.overlap
+    assert overlap is not None
+    found = overlap.target > 0.5
+    assert (found & common).sum() / (found | common).sum() > 0.9
+    back = told.reversed()
+    assert back.odds is not None
+    assert torch.equal(back.odds[0], sure[1])
+    whole = Pair(pair.source, pair.target, odds=(sure[0], torch.full_like(sure[1], 6.0)))
+    assert whole.overlap is None
+    assert told.as_wholes().overlap is None
+
+
 def test_a_part_misses_nothing_of_what_it_has() -> None:
     pair, common = halves(0.5)
     exact = torch.cdist(pair.source.points, pair.target.points).argmin(dim=1)

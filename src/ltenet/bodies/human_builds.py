@@ -2,7 +2,7 @@
 
 A build is a phenotype and, on top of it, a scale for each segment of the body: length along the
 bone, width and depth across it. Scales reach what no phenotype does: toddlers' heads, the shoulders
-of a brute, the hands of a cartoon.
+of a brute, the hands of a cartoon, the legs of an ape.
 """
 
 from __future__ import annotations
@@ -204,12 +204,28 @@ def _brute(dice: Dice, scales: _Scales) -> _Changes:
     return {"muscle": dice.within(0.5, 1.2), "gender": dice.within(0, 0.4)}, 0.05
 
 
+def _ape(dice: Dice, scales: _Scales) -> _Changes:
+    scales.times(*_LEG, length=dice.within(0.5, 0.85), width=dice.within(0.9, 1.25))
+    scales.times(*_ARM, length=dice.within(1.0, 1.4), width=dice.within(1.0, 1.5))
+    scales.times("shoulder", length=dice.within(1.0, 1.4), width=dice.within(1.0, 1.4))
+    scales.times("chest", width=dice.within(1.05, 1.45), depth=dice.within(1.05, 1.45))
+    scales.times("waist", length=dice.within(0.75, 1.05))
+    scales.times("waist", width=dice.within(1.0, 1.45), depth=dice.within(1.0, 1.45))
+    scales.times("neck", length=dice.within(0.3, 0.8), width=dice.within(1.1, 1.7))
+    # A crest on the skull, and a muzzle.
+    long, wide = dice.within(0.95, 1.35), dice.within(0.9, 1.2)
+    scales.times("head", length=long, width=wide, depth=wide * dice.within(1.0, 1.35))
+    scales.times("hand", length=dice.within(1.0, 1.5), width=dice.within(0.95, 1.4))
+    scales.times("foot", length=dice.within(0.95, 1.4), width=dice.within(0.95, 1.4))
+    return {"muscle": dice.within(0.4, 1.2), "age": dice.within(0.5, 0.85)}, 0.06
+
+
 def _any(dice: Dice, scales: _Scales) -> _Changes:
     return {}, 0.2
 
 
 BUILDS: Mapping[str, tuple[Callable[[Dice, _Scales], _Changes], float]] = {
-    "ordinary": (_ordinary, 0.40),
+    "ordinary": (_ordinary, 0.34),
     "varied": (_varied, 0.14),
     "muscular": (_muscular, 0.14),
     "heavy": (_heavy, 0.07),
@@ -219,6 +235,7 @@ BUILDS: Mapping[str, tuple[Callable[[Dice, _Scales], _Changes], float]] = {
     "cartoon": (_cartoon, 0.04),
     "lanky": (_lanky, 0.03),
     "brute": (_brute, 0.04),
+    "ape": (_ape, 0.06),
     "any": (_any, 0.02),
 }
 _NAMES = list(BUILDS)

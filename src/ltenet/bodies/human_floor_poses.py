@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ltenet.bodies.human_angles import Pose
 from ltenet.bodies.human_moves import Dice, gesture, sometimes_gesture, standing
+from ltenet.bodies.human_upright_poses import bring_to_head
 
 
 def sit(dice: Dice) -> Pose:
@@ -57,6 +58,9 @@ def floor_sit(dice: Dice) -> Pose:
             arm.elevation, arm.azimuth = dice.within(20, 55), dice.within(35, 80)
             arm.elbow = dice.within(10, 60)
         sometimes_gesture(dice, pose)
+        if dice.chance(0.2):
+            for arm in pose.arms if dice.chance(0.4) else dice.order(pose)[:1]:
+                bring_to_head(dice, arm)
     return pose
 
 

@@ -52,6 +52,11 @@ FAMILIES: Mapping[str, tuple[_Family, float]] = {
     "kneel": (low.kneel, 0.02),
     "lie": (low.lie, 0.03),
 }
+#: Families that some builds prefer, and how often they do.
+PREFERRED: Mapping[str, tuple[str, ...]] = {
+    "ape": ("floor", "sit", "squat", "touch", "fours", "climb"),
+}
+_PREFERENCE = 0.5
 _NAMES = list(FAMILIES)
 _CUMULATIVE = np.cumsum([share for _, share in FAMILIES.values()])
 
@@ -62,3 +67,11 @@ def draw_pose(rng: np.random.Generator, family: str | None = None) -> Pose:
         drawn = np.searchsorted(_CUMULATIVE, rng.random() * _CUMULATIVE[-1], side="right")
         family = _NAMES[int(drawn)]
     return FAMILIES[family][0](Dice(rng))
+
+
+def draw_preferred(rng: np.random.Generator, build: str) -> str | None:
+    """Draw one of the families that a build prefers; None where any will do."""
+    names = PREFERRED.get(build, ())
+    if not names or rng.random() >= _PREFERENCE:
+        return None
+    return names[int(rng.integers(len(names)))]

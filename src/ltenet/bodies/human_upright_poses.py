@@ -149,8 +149,7 @@ def touch(dice: Dice) -> Pose:
     for arm in pose.arms if dice.chance(0.4) else dice.order(pose)[:1]:
         place = dice.within(0, 1)
         if place < 0.4:
-            offset = (dice.within(0.45, 0.9), dice.within(-0.1, 0.9), dice.within(-0.1, 0.7))
-            arm.reach = Reach("head", offset, dice.within(30, 110))
+            bring_to_head(dice, arm)
         elif place < 0.6:
             offset = (dice.within(-0.1, 0.4), dice.within(-0.3, 0.2), dice.within(0.5, 0.9))
             arm.reach = Reach("upperarm01.other", offset, dice.within(10, 60))
@@ -158,6 +157,12 @@ def touch(dice: Dice) -> Pose:
             offset = (dice.within(0.0, 0.8), dice.within(-0.8, 0.4), dice.within(1.0, 1.9))
             arm.reach = Reach("spine01", offset, dice.within(0, 60))
     return pose
+
+
+def bring_to_head(dice: Dice, arm: Arm) -> None:
+    """Bring a hand to its side of the head."""
+    offset = (dice.within(0.45, 0.9), dice.within(-0.1, 0.9), dice.within(-0.1, 0.7))
+    arm.reach = Reach("head", offset, dice.within(30, 110))
 
 
 def hands(dice: Dice) -> Pose:

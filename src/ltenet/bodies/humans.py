@@ -26,7 +26,7 @@ from ltenet.bodies.human_parts import (
     collision_test,
     front_and_back,
 )
-from ltenet.bodies.human_poses import draw_pose
+from ltenet.bodies.human_poses import draw_pose, draw_preferred
 from ltenet.bodies.human_scaling import SegmentScaling
 from ltenet.bodies.human_skeleton import pose_rotations
 
@@ -220,7 +220,7 @@ class HumanGenerator:
         while True:
             build = draw_build(builds)
             rest = self._model.build(build)
-            family = None
+            family = draw_preferred(rng, build.name)
             # Only the pose is drawn again after a collision, within its family: otherwise heavy
             # people and tight poses would become rare.
             for _ in range(_POSES_PER_BUILD):

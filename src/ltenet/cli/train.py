@@ -146,7 +146,8 @@ class Train(Command):
             raise UsageError(
                 f"got --start and {what}, expected a new run of ltenet; try leaving --start out"
             )
-        return LTENet.from_pretrained(self.start).with_context(config.model.encoder.context)
+        blocks = {"context": config.model.encoder.context, "comparison": config.model.comparison}
+        return LTENet.from_pretrained(self.start).with_blocks(**blocks)
 
     def _from_set(self) -> list[str]:
         """Return the settings of pairs from a set on disk."""

@@ -30,7 +30,9 @@ FILE = "calibration.json"
 #: Distance up to which a match is right, relative to the target's diameter.
 RIGHT = 0.05
 #: Columns of the evidence.
-COLUMNS = ("refinement", "best_likeness", "likeness", "round_trip", "stretch", "squeeze")
+COLUMNS = ("refinement", "best_likeness", "likeness", "round_trip", "stretch", "squeeze", "odds")
+#: Columns of earlier versions, whose calibrations know no odds of having a partner.
+_EARLIER = 6
 #: Neighbours whose evidence is averaged: they tend to be right or wrong together.
 _NEIGHBORS = 10
 #: Lengths below this are sampling noise.
@@ -39,7 +41,10 @@ _BLUR = 0.02
 
 @torch.no_grad()
 def evidence(pair: Pair, refined: RefinedMap) -> FloatArray:
-    """(N, 6) evidence for each match, see `COLUMNS`."""
+    """(N, 7) evidence for each match, see `COLUMNS`.
+
+    The odds that a point has a partner are even where no network has learned to tell.
+    """
     source, places = pair.source.points, refined.positions  # (N, 3), (N, 3)
     landed = pair.target.nearest(places, 1).indices[:, 0]  # (N,)
     own = torch.arange(len(source))  # (N,)
@@ -55,9 +60,10 @@ def evidence(pair: Pair, refined: RefinedMap) -> FloatArray:
             (pair.round_trip(landed) + _BLUR).log(),
             stretch.abs().mean(dim=1),
             stretch.mean(dim=1),
+            torch.zeros_like(places[:, 0]) if pair.odds is None else pair.odds[0].to(source),
         ],
         dim=1,
-    )  # (N, 6)
+    )  # (N, 7)
     return columns[neighbors].mean(dim=1).double().numpy()
 
 
@@ -77,7 +83,7 @@ class Calibration:
         Share of right matches at each of these.
     """
 
-    weights: tuple[float, ...] = (4.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    weights: tuple[float, ...] = (4.0, *(0.0,) * len(COLUMNS))
     bias: float = -2.0
     values: tuple[float, ...] = (0.0, 1.0)
     probabilities: tuple[float, ...] = (0.0, 1.0)
@@ -99,8 +105,8 @@ class Calibration:
         return self != Calibration()
 
     def estimate(self, columns: FloatArray, pair: float | FloatArray) -> FloatArray:
-        """(N,) probability that a match is right: (N, 6) evidence, logit () or (N,) of the pair."""
-        weights = np.asarray(self.weights)  # (7,)
+        """(N,) probability that a match is right: (N, 7) evidence, logit () or (N,) of the pair."""
+        weights = np.asarray(self.weights)  # (8,)
         logits = columns @ weights[:-1] + weights[-1] * pair + self.bias  # (N,)
         values = 1 / (1 + np.exp(-np.clip(logits, -30, 30)))  # (N,)
         estimates: FloatArray = np.interp(values, self.values, self.probabilities)
@@ -120,8 +126,10 @@ class Calibration:
         try:
             fields = read_json(path)
             weights = tuple(fields["weights"])
-            if len(weights) == len(COLUMNS):  # written before pairs were judged
+            if len(weights) == _EARLIER:  # written before pairs were judged
                 weights = (*weights, 0.0)
+            if len(weights) == _EARLIER + 1:  # written before networks told who has a partner
+                weights = (*weights[:_EARLIER], 0.0, weights[_EARLIER])
             return cls(
                 weights,
                 float(fields["bias"]),

@@ -166,7 +166,7 @@ class Matcher:
     ) -> Correspondence:
         """Estimate probabilities, and extend the map of a candidate to every point."""
         with self._stage("confidence"), single_thread():
-            columns = evidence(best.pair, best.refined)  # (n, 6)
+            columns = evidence(best.pair, best.refined)  # (n, 7)
             calibration = read_calibration(best.networks.folder)
             logit = pair_logit(pair_evidence(best, columns))
             sampled_scores = calibration.estimate(columns, logit)  # (n,)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from ltenet.geometry.arrays import FloatArray
+from ltenet.matching.comparing import compared_parts
 from ltenet.matching.preparation import Prepared
 from ltenet.method.model import LTENet
 from ltenet.refinement.pair import Pair
@@ -86,7 +87,7 @@ def place_part(
     """
     if not can_place(source.sample.model):
         return None
-    pair = Pair(source.first_part, target.first_part)
+    pair = compared_parts(source, target)
     swapped = target_is_part(pair)
     if swapped is None or not _clearly_incomplete(pair):
         return None

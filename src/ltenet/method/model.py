@@ -23,6 +23,7 @@ from ltenet.errors import InputError, MissingError
 from ltenet.files import atomic_path
 from ltenet.geometry.arrays import FloatArray
 from ltenet.io.formats.documents import read_json
+from ltenet.method.comparison import Comparison
 from ltenet.method.divergence import DivergenceConfig
 from ltenet.method.encoder import DGCNN, EncoderConfig
 from ltenet.method.encoders import make_encoder
@@ -36,6 +37,9 @@ FORMAT = 1
 
 #: Largest config.json, in bytes.
 _CONFIG_LIMIT = 2**20
+
+#: Far beyond any use; a damaged configuration must not take all memory.
+_MOST_BLOCKS = 64
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,9 @@ class ModelConfig:
         How neighbours and weights are found.
     divergence
         How rebuilt shapes are compared with real ones.
+    comparison
+        Blocks in which the points of two shapes read each other once both are embedded, see
+        `comparison`; the paper has none.
     """
 
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
@@ -68,6 +75,14 @@ class ModelConfig:
     frame: Literal["own", "common"] = "own"
     transform: TransformConfig = field(default_factory=TransformConfig)
     divergence: DivergenceConfig = field(default_factory=DivergenceConfig)
+    comparison: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.comparison <= _MOST_BLOCKS:
+            raise InputError(
+                f"model: got {self.comparison} blocks of comparison, expected 0 to {_MOST_BLOCKS}; "
+                "try leaving them out"
+            )
 
 
 class LTENet(nn.Module):
@@ -81,6 +96,9 @@ class LTENet(nn.Module):
         super().__init__()
         self.config = config or ModelConfig()
         self.encoder = make_encoder(self.config.encoder)
+        blocks = self.config.comparison
+        # After the encoder, which begins with the same weights with it and without.
+        self.comparison = Comparison(self.config.encoder.dimension, blocks) if blocks else None
 
     def forward(
         self,
@@ -207,14 +225,15 @@ class LTENet(nn.Module):
             device=parameter.device,
         )
 
-    def with_context(self, blocks: int) -> LTENet:
-        """Return a network that embeds alike, with so many blocks of context to train further.
+    def with_blocks(self, *, context: int = 0, comparison: int = 0) -> LTENet:
+        """Return a network that embeds alike, with so many blocks to train further.
 
         Those that are there stay; new ones change nothing until they are trained.
         """
         encoder = self.config.encoder
-        more = replace(encoder, context=max(blocks, encoder.context))
-        model = LTENet(replace(self.config, encoder=more))
+        more = replace(encoder, context=max(context, encoder.context))
+        comparison = self.config.comparison or comparison
+        model = LTENet(replace(self.config, encoder=more, comparison=comparison))
         model.load_state_dict({**model.state_dict(), **self.state_dict()})
         return model.train(self.training)
 

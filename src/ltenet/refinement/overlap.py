@@ -1,9 +1,10 @@
-"""What two shapes have in common, judged by their features alone.
+"""What two shapes have in common.
 
-A point whose partner is missing still has a nearest feature, but the way back ends elsewhere: the
-best partner of that partner is another point, often far away. Where both shapes hold a surface, the
-round trip is short. So the share of short round trips around a point tells whether it has a
-partner.
+Networks that compare two shapes have learned to tell which points have a partner. Otherwise the
+features alone have to: a point whose partner is missing still has a nearest feature, but the way
+back ends elsewhere, as the best partner of that partner is another point, often far away. Where
+both shapes hold a surface, the round trip is short. So the share of short round trips around a
+point tells whether it has a partner.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ _AVERAGED = 12
 WHOLE = 0.85
 #: Averages at which a point has no partner for sure, and one for sure.
 _NONE, _SURE = 0.2, 0.6
+#: The same of learned probabilities, which know whole shapes better.
+LEARNED_WHOLE = 0.95
 #: Weight of points without a partner: they are not forgotten, should the features be wrong.
 _LEAST = 0.02
 
@@ -48,11 +51,22 @@ class Overlap(NamedTuple):
 @torch.no_grad()
 def find_overlap(pair: Pair) -> Overlap | None:
     """Tell which points have a partner; None if all of both shapes seem to have one."""
-    sides = [_short_trips(pair), _short_trips(pair.reversed())]  # (N,), (M,)
+    both = pair, pair.reversed()
+    if pair.odds is not None:
+        sides = [_probable(one) for one in both]  # (N,), (M,)
+        whole = min(float(side.mean()) for side in sides) >= LEARNED_WHOLE
+        return None if whole else Overlap(*(side.clamp_min(_LEAST) for side in sides))
+    sides = [_short_trips(one) for one in both]  # (N,), (M,)
     if min(float(side.mean()) for side in sides) >= WHOLE:
         return None
     weights = [((side - _NONE) / (_SURE - _NONE)).clamp(_LEAST, 1) for side in sides]
     return Overlap(*weights)
+
+
+def _probable(pair: Pair) -> Tensor:
+    """(N,) learned probability around each source point: neighbours mostly agree."""
+    assert pair.odds is not None
+    return pair.odds[0].sigmoid()[pair.source.neighbors(_AVERAGED)].mean(dim=1)
 
 
 def _short_trips(pair: Pair) -> Tensor:

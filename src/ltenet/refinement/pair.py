@@ -48,20 +48,28 @@ class Pair:
         N and M points with features from one model.
     anchors
         Partners that are known; bending meets them.
+    odds
+        (N,) and (M,) log odds that points have a partner, where a network has learned to tell.
     """
 
     def __init__(
-        self, source: EmbeddedShape, target: EmbeddedShape, *, anchors: Anchors | None = None
+        self,
+        source: EmbeddedShape,
+        target: EmbeddedShape,
+        *,
+        anchors: Anchors | None = None,
+        odds: tuple[Tensor, Tensor] | None = None,
     ) -> None:
         _check(source, target)
-        self.source, self.target, self.anchors = source, target, anchors
+        self.source, self.target, self.anchors, self.odds = source, target, anchors, odds
         self._cosines, self._swapped = Cosines(source.features, target.features), False
         self._overlap: list[Overlap | None] = []  # of the pair that is not reversed, once known
 
     def reversed(self) -> Pair:
         """Exchange source and target; everything computed so far or later is shared."""
         anchors = None if self.anchors is None else Anchors(self.anchors.columns, self.anchors.rows)
-        back = Pair(self.target, self.source, anchors=anchors)
+        odds = None if self.odds is None else (self.odds[1], self.odds[0])
+        back = Pair(self.target, self.source, anchors=anchors, odds=odds)
         back._cosines, back._swapped = self._cosines, not self._swapped
         back._overlap = self._overlap
         return back
@@ -76,7 +84,7 @@ class Pair:
 
     def as_wholes(self) -> Pair:
         """Take both shapes for whole ones; the similarities are shared."""
-        pair = Pair(self.source, self.target, anchors=self.anchors)
+        pair = Pair(self.source, self.target, anchors=self.anchors, odds=self.odds)
         pair._cosines, pair._swapped = self._cosines, self._swapped
         pair._overlap = [None]
         return pair

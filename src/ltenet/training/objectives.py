@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
+from ltenet.method.comparison import Compared, Comparison
 from ltenet.method.losses import objective
 from ltenet.method.model import LTENet, ModelConfig
 from ltenet.training.config import (
@@ -22,7 +24,7 @@ from ltenet.training.config import (
     SelfTrainingTerm,
     TrainingConfig,
 )
-from ltenet.training.pair_tensors import PairTensors
+from ltenet.training.pair_tensors import PairTensors, compare_pairs
 from ltenet.training.self_training import teach
 from ltenet.training.soft_matching import soft_matching, soft_targets
 
@@ -42,6 +44,10 @@ class StepLoss(NamedTuple):
         Refined maps of the moving average.
     kept
         Share of the points that self-training kept.
+    compared
+        Known correspondences, once both shapes have read each other.
+    overlap
+        Which points have a partner.
     """
 
     total: Tensor
@@ -49,6 +55,8 @@ class StepLoss(NamedTuple):
     known: Tensor
     self_training: Tensor
     kept: Tensor
+    compared: Tensor
+    overlap: Tensor
 
 
 def step_loss(
@@ -59,6 +67,7 @@ def step_loss(
     *,
     progress: float,
     teacher: LTENet,
+    comparison: Comparison | None = None,
 ) -> StepLoss:
     """Evaluate every term that has a weight.
 
@@ -70,9 +79,12 @@ def step_loss(
         Share of the run that is over.
     teacher
         Whose refined maps self-training learns from.
+    comparison
+        Blocks in which both shapes read each other; they learn from known correspondences.
     """
     features = (source_features, target_features)
     reconstruction = known = itself = kept = source_features[0].new_zeros(())
+    compared = overlap = reconstruction
     own, weight = config.self_training, config.reconstruction.weight
     teaching = own.weight > 0 and progress >= own.start
     if teaching:
@@ -84,8 +96,14 @@ def step_loss(
         reconstruction = reconstruction_loss(pairs, *features, config.reconstruction, config.model)
     if config.known.weight > 0:
         known = known_loss(pairs, *features, config.known)
-    total = weight * reconstruction + config.known.weight * known + own.weight * itself
-    return StepLoss(total, reconstruction, known, itself, kept)
+        if comparison is not None:
+            found = compare_pairs(comparison, pairs, *features)
+            both = [one.source for one in found], [one.target for one in found]
+            compared = known_loss(pairs, *both, config.known)
+            overlap = overlap_loss(pairs, found)
+    labelled = known + compared + config.known.overlap * overlap
+    total = weight * reconstruction + config.known.weight * labelled + own.weight * itself
+    return StepLoss(total, reconstruction, known, itself, kept, compared, overlap)
 
 
 def reconstruction_loss(
@@ -129,6 +147,19 @@ def known_loss(
     losses = [
         similarity_loss(pair, source, target, term)
         for pair, source, target in zip(pairs, source_features, target_features, strict=True)
+    ]
+    return torch.stack(losses).mean()
+
+
+def overlap_loss(pairs: Sequence[PairTensors], found: Sequence[Compared]) -> Tensor:
+    """Cross-entropy of what the points of B pairs say of having a partner."""
+    losses = [
+        F.binary_cross_entropy_with_logits(logits, known.to(logits))
+        for pair, one in zip(pairs, found, strict=True)
+        for logits, known in (
+            (one.source_overlap, pair.source_known),
+            (one.target_overlap, pair.target_known),
+        )
     ]
     return torch.stack(losses).mean()
 

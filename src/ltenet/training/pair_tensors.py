@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ltenet.data.training_pairs import TrainingPair
+from ltenet.method.comparison import Compared, Comparison
 from ltenet.method.model import LTENet
 
 
@@ -66,6 +67,20 @@ def embed_pairs(
         [pair.target for pair in pairs],
         joint=joint,
         along=([pair.source_along for pair in pairs], [pair.target_along for pair in pairs]),
+    )
+    return found
+
+
+def compare_pairs(
+    comparison: Comparison,
+    pairs: Sequence[PairTensors],
+    source_features: Sequence[Tensor],
+    target_features: Sequence[Tensor],
+) -> list[Compared]:
+    """Let both shapes of every pair, with their (N, D) and (M, D) embeddings, read each other."""
+    points = [(pair.source, pair.target) for pair in pairs]
+    found: list[Compared] = comparison(
+        points, list(zip(source_features, target_features, strict=True))
     )
     return found
 

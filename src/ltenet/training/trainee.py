@@ -165,7 +165,15 @@ class EmbeddingTrainee(Trainee):
         """Embed both shapes of every pair and add up the objectives."""
         source, target = embed_pairs(self.model, pairs, joint=self.config.joint)
         teacher = self.model if self._average is None else self._average.model
-        return step_loss(pairs, source, target, self.config, progress=progress, teacher=teacher)
+        return step_loss(
+            pairs,
+            source,
+            target,
+            self.config,
+            progress=progress,
+            teacher=teacher,
+            comparison=self.model.comparison,
+        )
 
     def score(self, network: Any, pair: TrainingPair) -> Scores:
         """Score nearest features, and the paper's objective."""
