@@ -12,7 +12,7 @@ from ltenet.bodies.human_builds import (
     draw_build,
     draw_phenotype,
 )
-from ltenet.bodies.human_poses import FAMILIES, draw_pose
+from ltenet.bodies.human_poses import FAMILIES, PREFERRED, draw_pose, draw_preferred
 from ltenet.bodies.human_skeleton import pose_rotations
 from ltenet.bodies.humans import TOLERANCE, TOUCHING, BodyModel, HumanGenerator, body_model
 
@@ -244,6 +244,34 @@ def test_builds_at_rest_are_their_own_mirror_images(model: BodyModel) -> None:
     for _ in range(20):
         vertices = model.build(draw_build(rng)).vertices
         np.testing.assert_allclose(vertices[model.mirror] * [-1, 1, 1], vertices, atol=3e-3)
+
+
+def test_apes_have_short_legs_and_long_arms(model: BodyModel) -> None:
+    def limbs(name: str) -> float:
+        """Length of an arm relative to that of a leg, typical of a build."""
+        rng, ratios = np.random.default_rng(1), []
+        while len(ratios) < 20:
+            build = draw_build(rng)
+            if build.name != name:
+                continue
+            joints = model.build(build).joints
+            shoulder, wrist, hip, ankle = (
+                joints[model.bone_index[bone]]
+                for bone in ("upperarm01.L", "wrist.L", "upperleg01.L", "foot.L")
+            )
+            ratios.append(np.linalg.norm(wrist - shoulder) / np.linalg.norm(ankle - hip))
+        return float(np.median(ratios))
+
+    assert limbs("ape") > 1.4 * limbs("ordinary")
+
+
+def test_builds_prefer_their_poses_in_half_of_the_draws() -> None:
+    rng = np.random.default_rng(0)
+    drawn = [draw_preferred(rng, "ape") for _ in range(400)]
+    assert 0.4 < sum(name is not None for name in drawn) / 400 < 0.6
+    assert {name for name in drawn if name is not None} == set(PREFERRED["ape"])
+    assert set(PREFERRED["ape"]) <= set(FAMILIES)
+    assert draw_preferred(rng, "ordinary") is None
 
 
 def test_handstands_have_their_feet_up(generator: HumanGenerator, model: BodyModel) -> None:
