@@ -171,7 +171,11 @@ def test_the_tiny_network_learns(small: Settings, start: Start) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", ["joint=false", "optim.ema=0", "pairs.equal_counts=false", "precision=bf16"]
+    "change",
+    [
+        *("joint=false", "optim.ema=0", "pairs.equal_counts=false", "precision=bf16"),
+        "model.comparison=1",
+    ],
 )
 def test_options_of_a_run_work(small: Settings, start: Start, change: str) -> None:
     config = small(

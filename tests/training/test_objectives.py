@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ltenet.method.comparison import Comparison
 from ltenet.method.losses import objective
 from ltenet.method.model import LTENet
 from ltenet.training.config import KnownTerm, ReconstructionTerm
@@ -142,3 +143,33 @@ def test_terms_add_up_with_their_weights() -> None:
     loss = step_loss([one], *features, config, progress=0.0, teacher=LTENet(config.model))
     torch.testing.assert_close(loss.total, 2 * loss.reconstruction + 3 * loss.known)
     assert loss.self_training == loss.kept == 0
+
+
+def test_comparison_learns_from_the_same_pairs_and_tells_who_has_a_partner() -> None:
+    config = load_config("tiny", ["known.weight=3", "known.overlap=0.5"])
+    torch.manual_seed(0)
+    comparison = Comparison(8, 1).double()
+    torch.nn.init.normal_(comparison.leaving.weight)
+    pairs = [pair(), pair(20, 25, seed=40)]
+    source = [random(30, 8, seed=7), random(20, 8, seed=9)]
+    target = [random(40, 8, seed=8), random(25, 8, seed=10)]
+    teacher = LTENet(config.model)
+    plain = step_loss(pairs, source, target, config, progress=0.0, teacher=teacher)
+    assert plain.compared == plain.overlap == 0
+    loss = step_loss(
+        pairs, source, target, config, progress=0.0, teacher=teacher, comparison=comparison
+    )
+    torch.testing.assert_close(loss.known, plain.known)
+    total = 3 * (loss.known + loss.compared + 0.5 * loss.overlap)
+    torch.testing.assert_close(loss.total, total)
+    compared, overlap = [], []
+    for one, ours, theirs in zip(pairs, source, target, strict=True):
+        (found,) = comparison([(one.source, one.target)], [(ours, theirs)])
+        compared.append(known_loss([one], [found.source], [found.target], config.known))
+        for odds, known in (
+            (found.source_overlap, one.source_known),
+            (found.target_overlap, one.target_known),
+        ):
+            overlap.append(-torch.where(known, odds.sigmoid(), 1 - odds.sigmoid()).log().mean())
+    torch.testing.assert_close(loss.compared, torch.stack(compared).mean())
+    torch.testing.assert_close(loss.overlap, torch.stack(overlap).mean())

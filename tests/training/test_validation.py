@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ltenet.data.training_pairs import TrainingPairs
+from ltenet.method.comparison import Comparison
 from ltenet.method.model import LTENet
 from ltenet.training.config import TrainingConfig
 from ltenet.training.validation import (
@@ -61,6 +62,23 @@ def test_the_truth_scores_perfectly_and_its_aliases_count_as_flips(small: Settin
     opposite = score(oracle(config, pair.source_opposite), pair, config)
     assert opposite.front_back > 0.1
     assert opposite.front_back > opposite.left_right
+
+
+def test_compared_features_are_scored_beside_those_of_the_encoder(small: Settings) -> None:
+    config = small("pairs.points=[128, 128]", "pairs.sampling=independent")
+    pair = TrainingPairs(config.pairs, 0, "validation").draw(0)
+    plain = score(oracle(config, pair.source_truth), pair, config)
+    assert plain.alone == plain.error
+    assert plain.overlap == 0
+    model = oracle(config, pair.source_truth)
+    torch.manual_seed(0)
+    model.comparison = Comparison(4096, 1)
+    torch.nn.init.normal_(model.comparison.leaving.weight)
+    torch.nn.init.constant_(model.comparison.overlap.bias, 50.0)  # every point has a partner
+    compared = score(model, pair, config)
+    assert compared.alone == plain.error
+    assert compared.error != plain.error
+    assert compared.overlap == pair.source_known.mean()
 
 
 def test_points_that_are_not_known_do_not_count(small: Settings) -> None:
