@@ -5,7 +5,8 @@
     python -m tools.train_queue --only 'paper-*' --threads 2
 
 `QUEUE` below is the list. Runs live in `runs/NAME`. A finished run is skipped, and so is one whose
-weights ship with the record of its training; `ltenet train` still trains it. One that was
+weights ship with the record of its training, or whose rows in `results/paper` are all measured;
+`ltenet train` still trains it. One that was
 interrupted, killed or cut off by a reboot goes on from its last checkpoint and, where its schedule
 counts steps, ends with the very bytes it would have had anyway. Ctrl-C and SIGTERM let the current
 step finish and save it. A run that fails is reported at the end, and the others still train.
@@ -30,6 +31,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, NamedTuple
 
+from ltenet.evaluation.paper.measured import measured_runs
 from ltenet.evaluation.paper.peer_plans import planned_peers
 from ltenet.evaluation.paper.plans import PlannedRun, planned_runs
 from ltenet.evaluation.paper.recipes import OUTLOOK as LATER
@@ -38,6 +40,8 @@ from ltenet.files import atomic_path
 from ltenet.training.settings import load_config
 
 ROOT = Path(__file__).parents[1]
+#: Where the tables of the paper's experiments are kept.
+TABLES = ROOT / "results" / "paper"
 #: Written into the folder of a run once its command has succeeded.
 FINISHED = "finished.json"
 #: Seconds that a run whose queue was killed may take to finish its step.
@@ -160,15 +164,18 @@ class State(NamedTuple):
         Those of its last checkpoint, or of the training behind weights that ship.
     ships
         Folder of the weights that ship, for a run that is done because of them.
+    measured
+        Whether it is done because no table waits for it any more.
     """
 
     done: bool
     step: int
     minutes: float | None
     ships: Path | None = None
+    measured: bool = False
 
 
-def state_of(run: Run, runs: Path) -> State:
+def state_of(run: Run, runs: Path, tables: Path = TABLES) -> State:
     """Read how far a run is."""
     folder = runs / run.name
     finished = folder / FINISHED
@@ -176,6 +183,8 @@ def state_of(run: Run, runs: Path) -> State:
     found = None if done else shipped(run)
     if found is not None:
         return State(True, found.record.steps, found.record.minutes, found.weights)
+    if not done and run.name in measured_runs(tables):
+        return State(True, 0, None, measured=True)
     checkpoint = folder / "last.ckpt"
     if not checkpoint.is_file():
         return State(done, 0, None)
@@ -316,7 +325,7 @@ def table(queue: Sequence[Run], runs: Path) -> str:
     lines = [f"{'run':24} {'state':8} {'step':>6} {'minutes':>8}  weights"]
     for run in queue:
         state = state_of(run, runs)
-        done = "done" if state.ships is None else "ships"
+        done = "measured" if state.measured else "done" if state.ships is None else "ships"
         word = done if state.done else "started" if state.step else "to do"
         minutes = "" if state.minutes is None else f"{state.minutes:.1f}"
         weights = state.ships or runs / run.name / run.weights

@@ -101,7 +101,7 @@ def test_a_killed_queue_ends_with_the_same_bytes(tmp_path: Path) -> None:
 
 def test_what_is_done_is_skipped_until_its_recipe_changes(tmp_path: Path) -> None:
     run = RUNS[0]
-    assert state_of(run, tmp_path) == (False, 0, None, None)
+    assert state_of(run, tmp_path) == (False, 0, None, None, False)
     folder = tmp_path / run.name
     folder.mkdir()
     (folder / FINISHED).write_text(json.dumps(run.recipe()), encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -19,13 +20,15 @@ from ltenet.evaluation.bench.benchmarks import open_benchmark
 from ltenet.evaluation.paper import trainings
 from ltenet.evaluation.paper.config import PaperConfig
 from ltenet.evaluation.paper.experiments import EXPERIMENTS
+from ltenet.evaluation.paper.figures import combined
 from ltenet.evaluation.paper.linear import linear_match, optimal_map
+from ltenet.evaluation.paper.measured import measured_runs
 from ltenet.evaluation.paper.plan import CONTROL, SETTINGS, ExperimentPlan, Row, Setting
 from ltenet.evaluation.paper.plans import PLANS, planned_runs
 from ltenet.evaluation.paper.published import published
 from ltenet.evaluation.paper.rebuilt import SHARES, draw_rebuilt, run_reconstruction
 from ltenet.evaluation.paper.recipes import SCALES, Recipe
-from ltenet.evaluation.paper.runner import combined, run_plan
+from ltenet.evaluation.paper.runner import run_plan, wanted_trainings
 from ltenet.evaluation.paper.trainings import (
     Budget,
     Trained,
@@ -342,6 +345,58 @@ def test_rows_land_as_their_runs_finish(
     assert [made["run"] for made in again[0]["trainings"]] == ["ablation-self-2steps"]
     assert again[0]["waiting"] == ["ablation-self-seed1-2steps: step 0 of 2"]
     assert "in training: ablation-self-seed1-2steps" in file.with_suffix(".md").read_text()
+
+
+@pytest.mark.slow
+def test_a_row_outlives_its_runs(small: Budget, tmp_path: Path) -> None:
+    recipe = replace(RECIPE, seeds=(0, 1))
+    row = Row(label="ours", setting="animal", weights=recipe)
+    plan = ExperimentPlan(rows=(row,), samplings=("shared",))
+    config = PaperConfig(
+        data=None,
+        budget=small._replace(train=False),
+        cache=tmp_path / "cache",
+        pairs=1,
+        seeds=(0,),
+    )
+    first = made(recipe, small)
+    (half,) = run_plan("main", plan, config)
+    assert [own["training"]["seed"] for own in half["measured"]] == [0]
+    assert half["waiting"] == ["ltenet-seed1-2steps: step 0 of 2"]
+    shutil.rmtree(first.run.path)
+    (again,) = run_plan("main", plan, config, known=[half])
+    assert again == half
+    trained(recipe, 1, small)
+    (whole,) = run_plan("main", plan, config, known=[again])
+    assert whole["waiting"] == []
+    assert whole["measured"][0] == half["measured"][0]
+    assert [own["seed"] for own in whole["trainings"]] == [0, 1]
+    means = [own["shared"]["acc_1"]["mean"] for own in whole["measured"]]
+    assert whole["shared"]["acc_1"]["mean"] == pytest.approx(np.mean(means))
+    # Trainings of another length are not those of the row.
+    longer = replace(config, budget=config.budget._replace(steps=STEPS + 1))
+    (lacking,) = run_plan("main", plan, longer, known=[whole])
+    assert lacking["missing"].startswith("in training")
+
+
+def test_runs_that_no_table_waits_for(tmp_path: Path) -> None:
+    assert not measured_runs(tmp_path)
+    plan = PLANS["outlook"](None)
+    rows = []
+    for row in plan.rows:
+        assert isinstance(row.weights, Recipe)
+        measured = [
+            {"training": own, **{key: {} for key in plan.samplings}}
+            for own in wanted_trainings(row.weights)
+        ]
+        rows.append({"setting": row.setting, "label": row.label, "measured": measured})
+    (tmp_path / "outlook.json").write_text(json.dumps({"rows": rows}))
+    found = measured_runs(tmp_path)
+    assert "ablation-mlle" in found
+    assert "ablation-full" not in found  # other tables have it, too
+    rows[1]["measured"][0]["training"]["steps"] += 1
+    (tmp_path / "outlook.json").write_text(json.dumps({"rows": rows}))
+    assert len(measured_runs(tmp_path)) == len(found) - 1
 
 
 @pytest.mark.slow

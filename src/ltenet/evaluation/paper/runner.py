@@ -7,15 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ltenet.data.pairs import Sampling
 from ltenet.errors import InputError, LTENetError, MissingError, UsageError
 from ltenet.evaluation.bench.benchmarks import open_benchmark
 from ltenet.evaluation.bench.config import BenchConfig
-from ltenet.evaluation.bench.results import TOLERANCE_KEYS, scored_by, summarize
-from ltenet.evaluation.bench.run import BenchRun, run_bench
+from ltenet.evaluation.bench.run import run_bench
 from ltenet.evaluation.paper.config import PaperConfig, Tell
+from ltenet.evaluation.paper.figures import brief, combined
 from ltenet.evaluation.paper.linear import run_linear
 from ltenet.evaluation.paper.plan import (
     PEER_PAIRS,
@@ -27,7 +25,7 @@ from ltenet.evaluation.paper.plan import (
     Row,
 )
 from ltenet.evaluation.paper.published import published
-from ltenet.evaluation.paper.recipes import PeerRecipe, Recipe
+from ltenet.evaluation.paper.recipes import SCALES, PeerRecipe, Recipe
 from ltenet.evaluation.paper.trainings import (
     Budget,
     Trained,
@@ -36,12 +34,6 @@ from ltenet.evaluation.paper.trainings import (
     with_orientation,
 )
 from ltenet.evaluation.paper.whole_meshes import on_meshes
-
-#: Figures of a benchmark that a row keeps; the accuracies are kept as a curve besides.
-_KEPT = ("err", "err_percent", "err_dpc", "auc", "coverage", "seconds_per_pair", "memory_mb")
-#: Figures with a mean and a spread.
-_FIGURES = ("acc_1", "acc_5", *_KEPT)
-
 
 #: Given all rows so far, in the order of the table.
 Keep = Callable[[list[dict[str, Any]]], None]
@@ -81,13 +73,14 @@ def run_plan(
     results: list[dict[str, Any]] = []
     for number, (row, head) in enumerate(zip(plan.rows, heads, strict=True), start=1):
         found = _weights(row, config.budget)
-        before = earlier.get((row.setting, row.label))
-        if before is not None and _complete(before, head, plan, found, mesh=row.mesh):
+        before = earlier.get((row.setting, row.label), {})
+        before = before if _same_row(before, head) else {}
+        if before and _complete(before, plan, found, mesh=row.mesh):
             results.append(before | {"waiting": _waiting(found)})
             continue
         tell(f"{name}: row {number} of {len(plan.rows)}, {row.label} ({row.setting})")
         try:
-            result = head | _run_row(row, plan, config, found, tell)
+            result = head | _run_row(row, plan, config, found, before, tell)
         except (InputError, UsageError):
             raise  # what was asked for is wrong, not this row
         except LTENetError as error:
@@ -126,20 +119,23 @@ def _weights(row: Row, budget: Budget) -> list[Trained | Unfinished]:
     return [trained(row.weights, seed, budget) for seed in row.weights.seeds]
 
 
+def _same_row(before: dict[str, Any], head: dict[str, Any]) -> bool:
+    """Whether an earlier row says that it is what would be measured now."""
+    return all(before.get(key) == value for key, value in head.items())
+
+
 def _complete(
     before: dict[str, Any],
-    head: dict[str, Any],
     plan: ExperimentPlan,
     found: Sequence[Trained | Unfinished],
     *,
     mesh: bool,
 ) -> bool:
-    """Whether an earlier row is the one that would be measured now."""
+    """Whether an earlier row is the one that would be measured now, by the same trainings."""
     runs = [made.as_dict() for made in found if isinstance(made, Trained)]
-    also = _also(head["setting"], plan, found)
+    also = _also(before["setting"], plan, found)
     return (
-        all(before.get(key) == value for key, value in head.items())
-        and before.get("trainings") == runs
+        before.get("trainings") == runs
         and all(sampling in before for sampling in plan.samplings)
         and ("mesh" in before or not mesh)
         and set(before.get("also", {})) == set(also)
@@ -164,33 +160,141 @@ def _run_row(
     plan: ExperimentPlan,
     config: PaperConfig,
     found: Sequence[Trained | Unfinished],
+    before: dict[str, Any],
     tell: Tell,
 ) -> dict[str, Any]:
-    """Test a row with each of its trainings that is finished."""
-    ready = [made for made in found if isinstance(made, Trained)]
-    waiting = _waiting(found)
-    if found and not ready:
+    """Test a row with each of its trainings that is finished.
+
+    Each training is tested once: of one whose run is no longer there, what `before` says stays.
+    """
+    if not found:
+        return {
+            "weights": row.weights,
+            "trainings": [],
+            "waiting": [],
+            **_tests(row, row.weights, plan, (), config, tell),
+            **({"mesh": on_meshes(row, row.weights, config, tell)} if row.mesh else {}),
+        }
+    assert isinstance(row.weights, Recipe | PeerRecipe)
+    also = _also(row.setting, plan, found)
+    measured: list[dict[str, Any]] = []
+    waiting, folders = [], []
+    for made, wanted in zip(found, wanted_trainings(row.weights, config.budget.steps), strict=True):
+        kept = find_measured(before, wanted, made, (*plan.samplings, "also"))
+        if kept is None and isinstance(made, Unfinished):
+            waiting.append(str(made))
+            continue
+        if isinstance(made, Trained):
+            folders.append(_folder(row, made))
+        if kept is None:
+            assert isinstance(made, Trained)
+            kept = {"training": made.as_dict()} | _tests(
+                row, str(folders[-1]), plan, also, config, tell
+            )
+        measured.append(kept)
+    if not measured:
         return {"missing": f"in training: {'; '.join(waiting)}"}
-    weights = [str(_folder(row, made)) for made in ready] if found else [row.weights]
+    result: dict[str, Any] = {
+        "weights": None,
+        "trainings": [own["training"] for own in measured],
+        "waiting": waiting,
+        **{name: combined([own[name] for own in measured]) for name in plan.samplings},
+        "also": _combined_also(measured),
+        "measured": measured,
+    }
+    if row.mesh:
+        mesh = before.get("mesh") or on_meshes(row, str(folders[0]), config, tell)
+        result["mesh"] = mesh
+    return result
+
+
+def wanted_trainings(recipe: Recipe | PeerRecipe, steps: int | None = None) -> list[dict[str, Any]]:
+    """Say which trainings a row is planned with, in the words of `Trained.as_dict`.
+
+    Parameters
+    ----------
+    recipe
+        How they are made.
+    steps
+        Length of every run; None for the length of its scale.
+    """
+    length: dict[str, Any] = {}
+    if steps is not None:
+        length["steps"] = steps
+    elif isinstance(recipe, Recipe):
+        length["steps"] = SCALES[recipe.scale].steps if recipe.trained else 0
+    return [
+        {
+            "run": recipe.run_name(seed, steps),
+            "preset": recipe.preset,
+            "what": recipe.what,
+            "changes": list(recipe.changes),
+            "seed": seed,
+            **length,
+        }
+        for seed in recipe.seeds
+    ]
+
+
+def find_measured(
+    before: dict[str, Any],
+    wanted: dict[str, Any],
+    made: Trained | Unfinished | None,
+    parts: Sequence[str],
+) -> dict[str, Any] | None:
+    """Return what an earlier row says of one training; None if it does not say all of it.
+
+    Parameters
+    ----------
+    before
+        The row.
+    wanted
+        Which training, in the words of `Trained.as_dict`.
+    made
+        What is there of it; None if that does not matter.
+    parts
+        What has to be measured.
+    """
+    for own in before.get("measured", []):
+        training = own["training"]
+        same = all(training.get(key) == value for key, value in wanted.items())
+        if isinstance(made, Trained):
+            same = training == made.as_dict()
+        if same and all(part in own for part in parts):
+            return dict(own)
+    return None
+
+
+def _tests(
+    row: Row,
+    weights: Any,
+    plan: ExperimentPlan,
+    also: Sequence[str],
+    config: PaperConfig,
+    tell: Tell,
+) -> dict[str, Any]:
+    """Test one set of weights, or a method without any, with each sampling and on further sets."""
     benchmark = SETTINGS[row.setting].benchmark
     tests: dict[str, Any] = {
-        sampling: _tested(row, weights, benchmark, sampling, config) for sampling in plan.samplings
+        name: _tested(row, weights, benchmark, name, config) for name in plan.samplings
     }
-    also: dict[str, Any] = {}
-    for name in _also(row.setting, plan, found):
+    further: dict[str, Any] = {}
+    for name in also:
         try:
             test = _tested(row, weights, name, "shared", config)
         except MissingError as error:  # the further sets need not be there
             tell(f"{row.label}: not tested on {name}: {error}")
             continue
-        also[name] = {"shared": {key: test[key] for key in test if key != "curve"}}
+        further[name] = {"shared": {key: test[key] for key in test if key != "curve"}}
+    return {**tests, "also": further}
+
+
+def _combined_also(measured: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Figures of the further sets that all trainings were tested on."""
+    names = [name for name in measured[0]["also"] if all(name in own["also"] for own in measured)]
     return {
-        "weights": None if found else row.weights,
-        "trainings": [made.as_dict() for made in ready],
-        "waiting": waiting,
-        **tests,
-        "also": also,
-        **({"mesh": on_meshes(row, weights[0], config, tell)} if row.mesh else {}),
+        name: {"shared": combined([own["also"][name]["shared"] for own in measured])}
+        for name in names
     }
 
 
@@ -200,38 +304,29 @@ def _folder(row: Row, made: Trained) -> Path:
 
 
 def _tested(
-    row: Row,
-    weights: Sequence[Any],
-    benchmark: str,
-    sampling: Sampling,
-    config: PaperConfig,
+    row: Row, weights: Any, benchmark: str, sampling: Sampling, config: PaperConfig
 ) -> dict[str, Any]:
-    """Figures of a row on one benchmark, over its trainings."""
+    """Figures of a row on one benchmark, with one set of weights."""
     pairs, seeds = config.pairs, config.seeds
     if row.peer:
         pairs, seeds = min(PEER_PAIRS, pairs or PEER_PAIRS), seeds[:PEER_SEEDS]
-    tests = []
-    for each in weights:
-        bench = BenchConfig(
-            benchmark=benchmark,
-            data=config.data,
-            method=row.method,
-            model=each,
-            refine=row.refine,
-            sampling=sampling,
-            pairs=pairs,
-            seeds=seeds,
-            noise=row.noise,
-            cycle=False,
-        )
-        if row.linear is not None:
-            tests.append(
-                brief(run_linear(bench, row.linear)) | {"seconds_per_pair": None, "memory_mb": None}
-            )
-        else:
-            bench = _bearable(bench, config) if row.peer else bench
-            tests.append(brief(run_bench(bench, cache=config.cache, workers=config.workers)))
-    return combined(tests)
+    bench = BenchConfig(
+        benchmark=benchmark,
+        data=config.data,
+        method=row.method,
+        model=weights,
+        refine=row.refine,
+        sampling=sampling,
+        pairs=pairs,
+        seeds=seeds,
+        noise=row.noise,
+        cycle=False,
+    )
+    if row.linear is not None:
+        found = brief(run_linear(bench, row.linear))
+        return found | {"seconds_per_pair": None, "memory_mb": None}
+    bench = _bearable(bench, config) if row.peer else bench
+    return brief(run_bench(bench, cache=config.cache, workers=config.workers))
 
 
 def _bearable(bench: BenchConfig, config: PaperConfig) -> BenchConfig:
@@ -240,59 +335,3 @@ def _bearable(bench: BenchConfig, config: PaperConfig) -> BenchConfig:
     seconds = run_bench(first, cache=config.cache).scores[0].seconds
     slow = seconds > SLOW and (bench.pairs is None or bench.pairs > SLOW_PAIRS)
     return replace(bench, pairs=SLOW_PAIRS) if slow else bench
-
-
-def brief(run: BenchRun) -> dict[str, Any]:
-    """Headline figures of a benchmark, `{"mean", "std"}` each, and the accuracy curve.
-
-    The curve holds mean and spread in % at the 100 tolerances, rounded: a result shall be small
-    enough to keep. `acc_1_pairs` has a list for each training, here one: the accuracy of each pair,
-    averaged over the sampling seeds. Verdicts need it.
-    """
-    whole = summarize(run)
-    which, place = scored_by(run.config), TOLERANCE_KEYS.index("0.01")
-    by_pair: dict[int, list[float]] = {}
-    for score in run.scores:
-        by_pair.setdefault(score.pair, []).append(getattr(score, which).accuracy[place])
-    kept: dict[str, Any] = {
-        "pairs": whole["pairs"],
-        "scored": which,
-        "acc_1": whole["acc"]["0.01"],
-        "acc_5": whole["acc"]["0.05"],
-        **{name: whole[name] for name in _KEPT},
-        "acc_1_pairs": [[round(100 * float(np.mean(own)), 2) for own in by_pair.values()]],
-        "curve": {
-            part: [round(whole["acc"][key][part], 3) for key in TOLERANCE_KEYS]
-            for part in ("mean", "std")
-        },
-        "remark": whole["remark"],
-    }
-    if "oracle" in whole:
-        oracle = whole["oracle"]
-        kept["oracle"] = {"acc_1": oracle["acc"]["0.01"], "err_percent": oracle["err_percent"]}
-    return kept
-
-
-def combined(tests: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Figures over several trainings: the mean, and the spread over trainings and samplings."""
-    first = tests[0]
-    if len(tests) == 1:
-        return first
-    pooled: dict[str, Any] = {}
-    for name in _FIGURES:  # predictions on file may be of before a figure was measured
-        own = [test[name] for test in tests if test.get(name) is not None]
-        pooled[name] = _pooled(own) if len(own) == len(tests) else None
-    curve = _pooled([test["curve"] for test in tests])
-    return first | {
-        **pooled,
-        "acc_1_pairs": [own for test in tests for own in test["acc_1_pairs"]],
-        "curve": {part: np.round(values, 3).tolist() for part, values in curve.items()},
-    }
-
-
-def _pooled(figures: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Mean and standard deviation of all values, given those of equally large groups."""
-    means = np.array([figure["mean"] for figure in figures])  # (R,) or (R, T)
-    variances = np.array([figure["std"] for figure in figures]) ** 2
-    spread = np.sqrt(variances.mean(axis=0) + means.var(axis=0))
-    return {"mean": means.mean(axis=0).tolist(), "std": spread.tolist()}
