@@ -80,8 +80,7 @@ class EmbeddedShape:
     def with_features(self, features: Tensor) -> EmbeddedShape:
         """Keep the points, and what follows from them, with other (N, D) features."""
         _check(self.points, features, None, self.name)
-        for _ in (self._tree, self._neighborhood, self._sample):
-            pass  # known from now on, also to the copy
+        _ = self._tree, self._neighborhood, self._sample  # once, for this and all copies
         other = copy(self)
         other.features = F.normalize(features.detach().to(self.points.dtype), dim=1)  # (N, D)
         return other
