@@ -12,6 +12,7 @@ from ltenet.training.objectives import known_loss, reconstruction_loss, step_los
 from ltenet.training.pair_tensors import PairTensors
 from ltenet.training.settings import load_config
 from ltenet.training.soft_matching import soft_matching, soft_targets
+from ltenet.training.trainee import EmbeddingTrainee
 
 
 def random(*shape: int, seed: int = 0) -> Tensor:
@@ -173,3 +174,13 @@ def test_comparison_learns_from_the_same_pairs_and_tells_who_has_a_partner() -> 
             overlap.append(-torch.where(known, odds.sigmoid(), 1 - odds.sigmoid()).log().mean())
     torch.testing.assert_close(loss.compared, torch.stack(compared).mean())
     torch.testing.assert_close(loss.overlap, torch.stack(overlap).mean())
+
+
+def test_without_labels_the_comparison_stays_as_it_is() -> None:
+    changes = ("known.weight=0", "reconstruction.weight=1", "model.comparison=1")
+    for more, learns in ((changes, False), (("model.comparison=1",), True)):
+        trainee = EmbeddingTrainee(load_config("tiny", more))
+        assert trainee.model.comparison is not None
+        asked = [parameter.requires_grad for parameter in trainee.model.comparison.parameters()]
+        assert asked == [learns] * len(asked)
+        assert all(parameter.requires_grad for parameter in trainee.model.encoder.parameters())
