@@ -174,7 +174,7 @@ def test_the_tiny_network_learns(small: Settings, start: Start) -> None:
     "change",
     [
         *("joint=false", "optim.ema=0", "pairs.equal_counts=false", "precision=bf16"),
-        "model.comparison=1",
+        "model.matchability=1",
     ],
 )
 def test_options_of_a_run_work(small: Settings, start: Start, change: str) -> None:

@@ -4,8 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ltenet.method.comparison import Comparison
 from ltenet.method.losses import objective
+from ltenet.method.matchability import Matchability
 from ltenet.method.model import LTENet
 from ltenet.training.config import KnownTerm, ReconstructionTerm
 from ltenet.training.objectives import known_loss, reconstruction_loss, step_loss
@@ -146,41 +146,34 @@ def test_terms_add_up_with_their_weights() -> None:
     assert loss.self_training == loss.kept == 0
 
 
-def test_comparison_learns_from_the_same_pairs_and_tells_who_has_a_partner() -> None:
-    config = load_config("tiny", ["known.weight=3", "known.overlap=0.5"])
+def test_who_has_a_partner_is_learned_from_the_same_pairs() -> None:
+    config = load_config("tiny", ["known.weight=3", "known.matchability=0.5"])
     torch.manual_seed(0)
-    comparison = Comparison(8, 1).double()
-    torch.nn.init.normal_(comparison.leaving.weight)
+    told = Matchability(8, 1).double()
     pairs = [pair(), pair(20, 25, seed=40)]
     source = [random(30, 8, seed=7), random(20, 8, seed=9)]
     target = [random(40, 8, seed=8), random(25, 8, seed=10)]
     teacher = LTENet(config.model)
     plain = step_loss(pairs, source, target, config, progress=0.0, teacher=teacher)
-    assert plain.compared == plain.overlap == 0
+    assert plain.matchability == 0
     loss = step_loss(
-        pairs, source, target, config, progress=0.0, teacher=teacher, comparison=comparison
+        pairs, source, target, config, progress=0.0, teacher=teacher, matchability=told
     )
     torch.testing.assert_close(loss.known, plain.known)
-    total = 3 * (loss.known + loss.compared + 0.5 * loss.overlap)
-    torch.testing.assert_close(loss.total, total)
-    compared, overlap = [], []
+    torch.testing.assert_close(loss.total, 3 * (loss.known + 0.5 * loss.matchability))
+    losses = []
     for one, ours, theirs in zip(pairs, source, target, strict=True):
-        (found,) = comparison([(one.source, one.target)], [(ours, theirs)])
-        compared.append(known_loss([one], [found.source], [found.target], config.known))
-        for odds, known in (
-            (found.source_overlap, one.source_known),
-            (found.target_overlap, one.target_known),
-        ):
-            overlap.append(-torch.where(known, odds.sigmoid(), 1 - odds.sigmoid()).log().mean())
-    torch.testing.assert_close(loss.compared, torch.stack(compared).mean())
-    torch.testing.assert_close(loss.overlap, torch.stack(overlap).mean())
+        (found,) = told([(one.source, one.target)], [(ours, theirs)])
+        for odds, known in ((found.source, one.source_known), (found.target, one.target_known)):
+            losses.append(-torch.where(known, odds.sigmoid(), 1 - odds.sigmoid()).log().mean())
+    torch.testing.assert_close(loss.matchability, torch.stack(losses).mean())
 
 
-def test_without_labels_the_comparison_stays_as_it_is() -> None:
-    changes = ("known.weight=0", "reconstruction.weight=1", "model.comparison=1")
-    for more, learns in ((changes, False), (("model.comparison=1",), True)):
+def test_without_labels_nobody_learns_who_has_a_partner() -> None:
+    changes = ("known.weight=0", "reconstruction.weight=1", "model.matchability=1")
+    for more, learns in ((changes, False), (("model.matchability=1",), True)):
         trainee = EmbeddingTrainee(load_config("tiny", more))
-        assert trainee.model.comparison is not None
-        asked = [parameter.requires_grad for parameter in trainee.model.comparison.parameters()]
+        assert trainee.model.matchability is not None
+        asked = [parameter.requires_grad for parameter in trainee.model.matchability.parameters()]
         assert asked == [learns] * len(asked)
         assert all(parameter.requires_grad for parameter in trainee.model.encoder.parameters())

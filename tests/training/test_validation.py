@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ltenet.data.training_pairs import TrainingPairs
-from ltenet.method.comparison import Comparison
+from ltenet.method.matchability import Matchability
 from ltenet.method.model import LTENet
 from ltenet.training.config import TrainingConfig
 from ltenet.training.validation import (
@@ -64,21 +64,19 @@ def test_the_truth_scores_perfectly_and_its_aliases_count_as_flips(small: Settin
     assert opposite.front_back > opposite.left_right
 
 
-def test_compared_features_are_scored_beside_those_of_the_encoder(small: Settings) -> None:
-    config = small("pairs.points=[128, 128]", "pairs.sampling=independent")
+def test_who_has_a_partner_is_scored_too(small: Settings) -> None:
+    changes = "pairs.points=[128, 128]", "pairs.augmentation.cut_chance=1.0"
+    config = small(*changes)
     pair = TrainingPairs(config.pairs, 0, "validation").draw(0)
-    plain = score(oracle(config, pair.source_truth), pair, config)
-    assert plain.alone == plain.error
-    assert plain.overlap == 0
+    assert 0.1 < pair.source_known.mean() < 0.95
     model = oracle(config, pair.source_truth)
+    assert score(model, pair, config).overlap == 0
     torch.manual_seed(0)
-    model.comparison = Comparison(4096, 1)
-    torch.nn.init.normal_(model.comparison.leaving.weight)
-    torch.nn.init.constant_(model.comparison.overlap.bias, 50.0)  # every point has a partner
-    compared = score(model, pair, config)
-    assert compared.alone == plain.error
-    assert compared.error != plain.error
-    assert compared.overlap == pair.source_known.mean()
+    model.matchability = Matchability(4096, 1)
+    torch.nn.init.constant_(model.matchability.odds.bias, 50.0)  # every point has a partner
+    assert score(model, pair, config).overlap == pytest.approx(pair.source_known.mean())
+    torch.nn.init.constant_(model.matchability.odds.bias, -50.0)
+    assert score(model, pair, config).overlap == 0
 
 
 def test_points_that_are_not_known_do_not_count(small: Settings) -> None:

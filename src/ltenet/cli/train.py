@@ -146,8 +146,9 @@ class Train(Command):
             raise UsageError(
                 f"got --start and {what}, expected a new run of ltenet; try leaving --start out"
             )
-        blocks = {"context": config.model.encoder.context, "comparison": config.model.comparison}
-        return LTENet.from_pretrained(self.start).with_blocks(**blocks)
+        return LTENet.from_pretrained(self.start).with_blocks(
+            context=config.model.encoder.context, matchability=config.model.matchability
+        )
 
     def _from_set(self) -> list[str]:
         """Return the settings of pairs from a set on disk."""

@@ -13,11 +13,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
-import torch
-
 from ltenet.geometry.rotations import kabsch, rotation_degrees
-from ltenet.matching.comparing import compared_pair, plain_pair
 from ltenet.matching.config import Orient
+from ltenet.matching.embedded_pair import embedded_pair
 from ltenet.matching.frame_search import better_turn
 from ltenet.matching.looks import Look, distinct, embed_all, first_looks, in_doubt, left_out
 from ltenet.matching.networks import Networks
@@ -25,7 +23,6 @@ from ltenet.matching.placement import place_part
 from ltenet.matching.preparation import Prepared, yaw_only
 from ltenet.matching.steering import Steering
 from ltenet.matching.ways import DISAGREE, LEAST_PRIOR, Way, aligned_ways, framed_ways, given_ways
-from ltenet.refinement.judge import MapScores, map_scores
 from ltenet.refinement.methods import refine_pair
 from ltenet.refinement.options import Coherent, Method, OneToOne, Options, Transport
 from ltenet.refinement.pair import Pair
@@ -59,8 +56,6 @@ class Candidate(NamedTuple):
         As for `Way`.
     pair
         All embedded points.
-    plain
-        The same with the features that each shape shows by itself, which judge the map.
     refined
         The map.
     cost
@@ -78,7 +73,6 @@ class Candidate(NamedTuple):
     source: Prepared
     target: Prepared
     pair: Pair
-    plain: Pair
     refined: RefinedMap
     cost: float
     look: float
@@ -188,9 +182,7 @@ def _share_of(tell: Tell, number: int, shares: list[float]) -> Tell:
 def _refined(look: Look, method: Method, tell: Tell, steering: Steering | None) -> Candidate:
     """Match all embedded points."""
     networks, source, target, prior = look.way
-    plain, pair = plain_pair(source, target), compared_pair(source, target)
-    if steering is not None:
-        plain, pair = (steering.pair(source, target, one) for one in (plain, pair))
+    pair = embedded_pair(source, target) if steering is None else steering.pair(source, target)
     # Points chosen on each shape separately are not the same: no need to test that.
     complete = source.sample.complete and target.sample.complete
     one_to_one: OneToOne = "auto" if complete else False
@@ -202,17 +194,8 @@ def _refined(look: Look, method: Method, tell: Tell, steering: Steering | None) 
     refined = refine_pair(pair, options, tell=tell)
     if method == "coherent" and source.at_once is None and target.at_once is None:
         pair, refined = _whole_or_part(pair, refined, options)
-    cost = refined_cost(look, refined, judged(plain, refined).energy + left_out(pair))
-    return Candidate(networks, source, target, pair, plain, refined, cost, look.energy, prior)
-
-
-def judged(plain: Pair, refined: RefinedMap) -> MapScores:
-    """Score a map by what each shape shows by itself, which all weights have.
-
-    Points without a partner count as their nearest features would have it.
-    """
-    matched = refined.indices >= 0  # (N,)
-    return map_scores(plain, torch.where(matched, refined.indices, plain.best.indices))
+    cost = refined_cost(look, refined, left_out(pair))
+    return Candidate(networks, source, target, pair, refined, cost, look.energy, prior)
 
 
 def _whole_or_part(
@@ -228,13 +211,13 @@ def _whole_or_part(
     )
 
 
-def refined_cost(look: Look, refined: RefinedMap, energy: float) -> float:
-    """Cost of a way after refinement; `energy` is that of the map and of what it leaves out.
+def refined_cost(look: Look, refined: RefinedMap, left_out: float) -> float:
+    """Cost of a way after refinement.
 
     A map that turns the shape inside out costs more by what separates ways that are about as good:
     it is chosen only where no other is.
     """
-    gain = energy - look.energy - look.left_out
+    gain = refined.energy + left_out - look.energy - look.left_out
     cost = look.cost + (1 - LOOK) * gain
     return cost + CLOSE if refined.mirrored > REVERSED else cost
 

@@ -21,8 +21,8 @@ from torch import Tensor
 
 from ltenet.geometry.arrays import FloatArray
 from ltenet.geometry.rotations import axis_rotation
-from ltenet.matching.comparing import compared_parts
 from ltenet.matching.config import Orient
+from ltenet.matching.embedded_pair import first_pair
 from ltenet.matching.placement import target_is_part
 from ltenet.matching.preparation import Prepared
 from ltenet.refinement.embedded_shape import EmbeddedShape
@@ -87,7 +87,7 @@ def better_turn(source: Prepared, target: Prepared, orient: Orient) -> Turned | 
     if orient == "none":
         return None
     both, opinion = (source, target), 0.0
-    part = target_is_part(compared_parts(source, target))
+    part = target_is_part(first_pair(source, target))
     yaws = _YAWS[:_YAWS_OF_WHOLE] if part is None else _YAWS
     # Features also err because a frame does; then it is that frame that has to be mended.
     doubtful = _in_doubt(source, target)

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ltenet.geometry.arrays import FloatArray
-from ltenet.matching.comparing import compared_parts
+from ltenet.matching.embedded_pair import first_pair
 from ltenet.matching.preparation import Prepared
 from ltenet.method.model import LTENet
 from ltenet.refinement.pair import Pair
@@ -87,7 +87,7 @@ def place_part(
     """
     if not can_place(source.sample.model):
         return None
-    pair = compared_parts(source, target)
+    pair = first_pair(source, target)
     swapped = target_is_part(pair)
     if swapped is None or not _clearly_incomplete(pair):
         return None

@@ -73,12 +73,11 @@ class Steering:
         images = pair.target.points[pair.best.indices[near]]  # (K, 3)
         return float((images - there).norm(dim=1).mean())
 
-    def pair(self, source: Prepared, target: Prepared, pair: Pair) -> Pair:
-        """Let the features of a pair of all embedded points know the known pairs; add anchors."""
-        sides = self._sides(source, target)
+    def pair(self, source: Prepared, target: Prepared) -> Pair:
+        """All embedded points, with features that know the pairs, and anchors."""
         shapes = [
-            self._guided(shape, one.sample, indices)
-            for shape, (one, indices) in zip((pair.source, pair.target), sides, strict=True)
+            self._guided(one.embedded, one.sample, indices)
+            for one, indices in self._sides(source, target)
         ]
         rows, columns = (
             torch.from_numpy(places_in(one.sample, indices))

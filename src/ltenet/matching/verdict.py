@@ -54,8 +54,8 @@ BIAS = -6.27
 
 
 def pair_evidence(best: Candidate, columns: FloatArray) -> PairEvidence:
-    """Gather what the map of a pair shows; `columns` (n, 7) are the evidence of its points."""
-    found = map_scores(best.plain, best.refined.positions)
+    """Gather what the map of a pair shows; `columns` (n, 6) are the evidence of its points."""
+    found = map_scores(best.pair, best.refined.positions)
     return PairEvidence(
         best.look,
         found.stretch,

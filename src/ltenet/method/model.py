@@ -23,10 +23,10 @@ from ltenet.errors import InputError, MissingError
 from ltenet.files import atomic_path
 from ltenet.geometry.arrays import FloatArray
 from ltenet.io.formats.documents import read_json
-from ltenet.method.comparison import Comparison
 from ltenet.method.divergence import DivergenceConfig
 from ltenet.method.encoder import DGCNN, EncoderConfig
 from ltenet.method.encoders import make_encoder
+from ltenet.method.matchability import Matchability
 from ltenet.method.saved import WEIGHTS, check_sizes, read_into, write_network
 from ltenet.method.spectral import SpectralNet
 from ltenet.method.transforms import TransformConfig
@@ -64,9 +64,9 @@ class ModelConfig:
         How neighbours and weights are found.
     divergence
         How rebuilt shapes are compared with real ones.
-    comparison
-        Blocks in which the points of two shapes read each other once both are embedded, see
-        `comparison`; the paper has none.
+    matchability
+        Blocks in which the points of two shapes read each other, to tell which have a partner, see
+        `matchability`; the paper has none.
     """
 
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
@@ -75,13 +75,13 @@ class ModelConfig:
     frame: Literal["own", "common"] = "own"
     transform: TransformConfig = field(default_factory=TransformConfig)
     divergence: DivergenceConfig = field(default_factory=DivergenceConfig)
-    comparison: int = 0
+    matchability: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.comparison <= _MOST_BLOCKS:
+        if not 0 <= self.matchability <= _MOST_BLOCKS:
             raise InputError(
-                f"model: got {self.comparison} blocks of comparison, expected 0 to {_MOST_BLOCKS}; "
-                "try leaving them out"
+                f"model: got {self.matchability} blocks of matchability, expected 0 to "
+                f"{_MOST_BLOCKS}; try leaving them out"
             )
 
 
@@ -96,9 +96,9 @@ class LTENet(nn.Module):
         super().__init__()
         self.config = config or ModelConfig()
         self.encoder = make_encoder(self.config.encoder)
-        blocks = self.config.comparison
+        blocks, dimension = self.config.matchability, self.config.encoder.dimension
         # After the encoder, which begins with the same weights with it and without.
-        self.comparison = Comparison(self.config.encoder.dimension, blocks) if blocks else None
+        self.matchability = Matchability(dimension, blocks) if blocks else None
 
     def forward(
         self,
@@ -225,15 +225,15 @@ class LTENet(nn.Module):
             device=parameter.device,
         )
 
-    def with_blocks(self, *, context: int = 0, comparison: int = 0) -> LTENet:
+    def with_blocks(self, *, context: int = 0, matchability: int = 0) -> LTENet:
         """Return a network that embeds alike, with so many blocks to train further.
 
         Those that are there stay; new ones change nothing until they are trained.
         """
         encoder = self.config.encoder
         more = replace(encoder, context=max(context, encoder.context))
-        comparison = self.config.comparison or comparison
-        model = LTENet(replace(self.config, encoder=more, comparison=comparison))
+        matchability = self.config.matchability or matchability
+        model = LTENet(replace(self.config, encoder=more, matchability=matchability))
         model.load_state_dict({**model.state_dict(), **self.state_dict()})
         return model.train(self.training)
 

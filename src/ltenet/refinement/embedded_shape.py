@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
-
 import torch
 import torch.nn.functional as F
 from scipy.sparse import csr_array
@@ -76,14 +74,6 @@ class EmbeddedShape:
     def subset(self, rows: Tensor) -> EmbeddedShape:
         """Keep the points at `rows` (n,), without faces."""
         return EmbeddedShape(self.points[rows], self.features[rows], name=self.name)
-
-    def with_features(self, features: Tensor) -> EmbeddedShape:
-        """Keep the points, and what follows from them, with other (N, D) features."""
-        _check(self.points, features, None, self.name)
-        _ = self._tree, self._neighborhood, self._sample  # once, for this and all copies
-        other = copy(self)
-        other.features = F.normalize(features.detach().to(self.points.dtype), dim=1)  # (N, D)
-        return other
 
     def nearest(self, queries: Tensor, k: int) -> NearestPoints:
         """Find the nearest points (n, k) to (n, 3) queries, fewer if the shape has fewer."""

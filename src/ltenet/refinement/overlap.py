@@ -1,6 +1,6 @@
 """What two shapes have in common.
 
-Networks that compare two shapes have learned to tell which points have a partner. Otherwise the
+Some networks have learned to tell which points have a partner (see `matchability`). Otherwise the
 features alone have to: a point whose partner is missing still has a nearest feature, but the way
 back ends elsewhere, as the best partner of that partner is another point, often far away. Where
 both shapes hold a surface, the round trip is short. So the share of short round trips around a
@@ -26,7 +26,7 @@ WHOLE = 0.85
 #: Averages at which a point has no partner for sure, and one for sure.
 _NONE, _SURE = 0.2, 0.6
 #: The same of learned probabilities, which know whole shapes better.
-LEARNED_WHOLE = 0.95
+LEARNED_WHOLE = 0.9
 #: Weight of points without a partner: they are not forgotten, should the features be wrong.
 _LEAST = 0.02
 

@@ -48,21 +48,22 @@ class KnownTerm:
         Cosine similarities are divided by it.
     width
         Standard deviation of that Gaussian, in the unit of the normalised shapes.
-    overlap
+    matchability
         Weight, beside the correspondences, of telling which points have a partner; for networks
-        whose shapes read each other.
+        with such blocks.
     """
 
     weight: float = 0.0
     temperature: float = 0.05
     width: float = 0.03
-    overlap: float = 1.0
+    matchability: float = 1.0
 
     def __post_init__(self) -> None:
         _require("known.weight", self.weight, self.weight >= 0, "at least 0")
         _require("known.temperature", self.temperature, self.temperature > 0, "more than 0")
         _require("known.width", self.width, self.width > 0, "more than 0")
-        _require("known.overlap", self.overlap, self.overlap >= 0, "at least 0")
+        share = self.matchability
+        _require("known.matchability", share, share >= 0, "at least 0")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,8 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ltenet.method.comparison import Compared, Comparison
 from ltenet.method.losses import objective
+from ltenet.method.matchability import Matchability, Odds
 from ltenet.method.model import LTENet, ModelConfig
 from ltenet.training.config import (
     KnownTerm,
@@ -24,7 +24,7 @@ from ltenet.training.config import (
     SelfTrainingTerm,
     TrainingConfig,
 )
-from ltenet.training.pair_tensors import PairTensors, compare_pairs
+from ltenet.training.pair_tensors import PairTensors, partner_odds
 from ltenet.training.self_training import teach
 from ltenet.training.soft_matching import soft_matching, soft_targets
 
@@ -44,9 +44,7 @@ class StepLoss(NamedTuple):
         Refined maps of the moving average.
     kept
         Share of the points that self-training kept.
-    compared
-        Known correspondences, once both shapes have read each other.
-    overlap
+    matchability
         Which points have a partner.
     """
 
@@ -55,8 +53,7 @@ class StepLoss(NamedTuple):
     known: Tensor
     self_training: Tensor
     kept: Tensor
-    compared: Tensor
-    overlap: Tensor
+    matchability: Tensor
 
 
 def step_loss(
@@ -67,7 +64,7 @@ def step_loss(
     *,
     progress: float,
     teacher: LTENet,
-    comparison: Comparison | None = None,
+    matchability: Matchability | None = None,
 ) -> StepLoss:
     """Evaluate every term that has a weight.
 
@@ -79,12 +76,12 @@ def step_loss(
         Share of the run that is over.
     teacher
         Whose refined maps self-training learns from.
-    comparison
-        Blocks in which both shapes read each other; they learn from known correspondences.
+    matchability
+        Blocks that tell which points have a partner; they learn from known correspondences.
     """
     features = (source_features, target_features)
     reconstruction = known = itself = kept = source_features[0].new_zeros(())
-    compared = overlap = reconstruction
+    partners = reconstruction
     own, weight = config.self_training, config.reconstruction.weight
     teaching = own.weight > 0 and progress >= own.start
     if teaching:
@@ -96,14 +93,11 @@ def step_loss(
         reconstruction = reconstruction_loss(pairs, *features, config.reconstruction, config.model)
     if config.known.weight > 0:
         known = known_loss(pairs, *features, config.known)
-        if comparison is not None:
-            found = compare_pairs(comparison, pairs, *features)
-            both = [one.source for one in found], [one.target for one in found]
-            compared = known_loss(pairs, *both, config.known)
-            overlap = overlap_loss(pairs, found)
-    labelled = known + compared + config.known.overlap * overlap
+        if matchability is not None:
+            partners = matchability_loss(pairs, partner_odds(matchability, pairs, *features))
+    labelled = known + config.known.matchability * partners
     total = weight * reconstruction + config.known.weight * labelled + own.weight * itself
-    return StepLoss(total, reconstruction, known, itself, kept, compared, overlap)
+    return StepLoss(total, reconstruction, known, itself, kept, partners)
 
 
 def reconstruction_loss(
@@ -151,15 +145,12 @@ def known_loss(
     return torch.stack(losses).mean()
 
 
-def overlap_loss(pairs: Sequence[PairTensors], found: Sequence[Compared]) -> Tensor:
-    """Cross-entropy of what the points of B pairs say of having a partner."""
+def matchability_loss(pairs: Sequence[PairTensors], odds: Sequence[Odds]) -> Tensor:
+    """Cross-entropy of what is told of the points of B pairs: who has a partner."""
     losses = [
-        F.binary_cross_entropy_with_logits(logits, known.to(logits))
-        for pair, one in zip(pairs, found, strict=True)
-        for logits, known in (
-            (one.source_overlap, pair.source_known),
-            (one.target_overlap, pair.target_known),
-        )
+        F.binary_cross_entropy_with_logits(told, known.to(told))
+        for pair, one in zip(pairs, odds, strict=True)
+        for told, known in zip(one, (pair.source_known, pair.target_known), strict=True)
     ]
     return torch.stack(losses).mean()
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ltenet.data.training_pairs import TrainingPair
-from ltenet.method.comparison import Compared, Comparison
+from ltenet.method.matchability import Matchability, Odds
 from ltenet.method.model import LTENet
 
 
@@ -71,17 +71,16 @@ def embed_pairs(
     return found
 
 
-def compare_pairs(
-    comparison: Comparison,
+def partner_odds(
+    matchability: Matchability,
     pairs: Sequence[PairTensors],
     source_features: Sequence[Tensor],
     target_features: Sequence[Tensor],
-) -> list[Compared]:
-    """Let both shapes of every pair, with their (N, D) and (M, D) embeddings, read each other."""
+) -> list[Odds]:
+    """Tell which points of every pair, with (N, D) and (M, D) embeddings, have a partner."""
     points = [(pair.source, pair.target) for pair in pairs]
-    found: list[Compared] = comparison(
-        points, list(zip(source_features, target_features, strict=True))
-    )
+    features = list(zip(source_features, target_features, strict=True))
+    found: list[Odds] = matchability(points, features)
     return found
 
 

@@ -145,8 +145,8 @@ class EmbeddingTrainee(Trainee):
         self.model = LTENet(config.model)
         if initial is not None:
             self.model.load_state_dict(initial.state_dict())
-        if self.model.comparison is not None and config.known.weight == 0:
-            self.model.comparison.requires_grad_(False)  # it learns from labels alone
+        if self.model.matchability is not None and config.known.weight == 0:
+            self.model.matchability.requires_grad_(False)  # it learns from labels alone
         self.config = config
         self._average: WeightAverage[LTENet] | None = None
 
@@ -174,7 +174,7 @@ class EmbeddingTrainee(Trainee):
             self.config,
             progress=progress,
             teacher=teacher,
-            comparison=self.model.comparison,
+            matchability=self.model.matchability,
         )
 
     def score(self, network: Any, pair: TrainingPair) -> Scores:

@@ -22,7 +22,7 @@ from ltenet.method.neighbors import cosine_topk
 from ltenet.metrics import accuracy, distances_to_truth, flipped
 from ltenet.training.config import TrainingConfig
 from ltenet.training.objectives import reconstruction_loss
-from ltenet.training.pair_tensors import PairTensors, compare_pairs, embed_pairs
+from ltenet.training.pair_tensors import PairTensors, embed_pairs, partner_odds
 
 
 class Scores(NamedTuple):
@@ -41,11 +41,9 @@ class Scores(NamedTuple):
         Share of points within 1 % and 5 %.
     left_right, front_back
         Share of points taken for their mirrored or opposite partner.
-    alone
-        The error without comparison: by what either shape shows by itself.
     overlap
         Intersection over union of the points that have a partner and those that are held to have
-        one.
+        one; 0 for networks that do not tell.
     """
 
     loss: float
@@ -55,7 +53,6 @@ class Scores(NamedTuple):
     accuracy_5: float
     left_right: float
     front_back: float
-    alone: float = 0.0
     overlap: float = 0.0
 
 
@@ -134,21 +131,15 @@ def score(model: LTENet, pair: TrainingPair, config: TrainingConfig) -> Scores:
     (source,), (target,) = embed_pairs(model, [tensors])  # (N, D), (M, D)
     term = config.reconstruction
     loss = reconstruction_loss([tensors], [source], [target], term, config.model)
-    found = scores_of_maps(pair, *_nearest(source, target), loss=float(loss))
-    if model.comparison is None:
-        return found._replace(alone=found.error)
-    (compared,) = compare_pairs(model.comparison, [tensors], [source], [target])
-    better = scores_of_maps(pair, *_nearest(*compared[:2]), loss=float(loss))
-    held = (compared.source_overlap > 0).cpu().numpy()  # (N,)
-    common, either = held & pair.source_known, held | pair.source_known  # (N,) each
-    return better._replace(alone=found.error, overlap=float(common.sum() / max(1, either.sum())))
-
-
-def _nearest(source: Tensor, target: Tensor) -> tuple[IntArray, IntArray]:
-    """Nearest features of (N, D) among (M, D), and back: (N,) and (M,)."""
     forth = cosine_topk(source, target, 1).indices[:, 0].cpu().numpy()  # (N,)
     back = cosine_topk(target, source, 1).indices[:, 0].cpu().numpy()  # (M,)
-    return forth, back
+    found = scores_of_maps(pair, forth, back, loss=float(loss))
+    if model.matchability is None:
+        return found
+    (odds,) = partner_odds(model.matchability, [tensors], [source], [target])
+    told = (odds.source > 0).cpu().numpy()  # (N,)
+    common, either = told & pair.source_known, told | pair.source_known  # (N,) each
+    return found._replace(overlap=float(common.sum() / max(1, either.sum())))
 
 
 def scores_of_maps(

@@ -7,17 +7,11 @@ import torch
 from torch import Tensor
 
 from ltenet.errors import InputError
-from ltenet.method.comparison import Comparison
 from ltenet.method.encoder import EncoderConfig
+from ltenet.method.matchability import Matchability
 from ltenet.method.model import LTENet, ModelConfig
 
 ENCODER = EncoderConfig(widths=(8, 12), dimension=16, neighbors=6)
-
-
-def trained(comparison: Comparison) -> Comparison:
-    """Give the map that begins at zero other weights, as training does."""
-    torch.nn.init.normal_(comparison.leaving.weight, std=0.1)
-    return comparison
 
 
 def shapes(seed: int, *sizes: int, dimension: int = 16) -> list[tuple[Tensor, Tensor]]:
@@ -47,8 +41,8 @@ def attended(layer: torch.nn.Module, ours: Tensor, theirs: Tensor) -> Tensor:
     return layer.writing(found)  # type: ignore[no-any-return]
 
 
-def plain(comparison: Comparison, both: list[tuple[Tensor, Tensor]]) -> list[tuple[Tensor, Tensor]]:
-    """Features and log odds of both shapes of one pair, as the docstring of the module says."""
+def plain(told: Matchability, both: list[tuple[Tensor, Tensor]]) -> list[Tensor]:
+    """Log odds of both shapes of one pair, as the docstring of the module says."""
     unit = [f / f.norm(dim=1, keepdim=True) * math.sqrt(f.shape[1]) for _, f in both]
     waves = [
         torch.cat(
@@ -62,46 +56,41 @@ def plain(comparison: Comparison, both: list[tuple[Tensor, Tensor]]) -> list[tup
         )
         for points, _ in both
     ]
-    mixed = [comparison.entering(torch.cat(one, dim=1)) for one in zip(unit, waves, strict=True)]
-    for block in comparison.blocks:
+    mixed = [told.entering(torch.cat(one, dim=1)) for one in zip(unit, waves, strict=True)]
+    for block in told.blocks:
         mixed = [m + attended(block.across, m, mixed[1 - n]) for n, m in enumerate(mixed)]
         mixed = [m + attended(block.within, m, m) for m in mixed]
         gelu = torch.nn.functional.gelu
         mixed = [m + block.narrowing(gelu(block.widening(block.norm(m)))) for m in mixed]
-    mixed = [comparison.norm(m) for m in mixed]
-    return [
-        (u + comparison.leaving(m), comparison.overlap(m)[:, 0])
-        for u, m in zip(unit, mixed, strict=True)
-    ]
+    return [told.odds(told.norm(m))[:, 0] for m in mixed]
 
 
 def test_points_read_the_other_shape_then_their_own() -> None:
     torch.manual_seed(0)
-    comparison = trained(Comparison(16, 2).double())
+    matchability = Matchability(16, 2).double()
     first, second = shapes(1, 7, 5), shapes(2, 6, 8)
-    found = comparison(
+    found = matchability(
         [(pair[0][0], pair[1][0]) for pair in (first, second)],
         [(pair[0][1], pair[1][1]) for pair in (first, second)],
     )
     for one, pair in zip(found, (first, second), strict=True):
-        (source, here), (target, there) = plain(comparison, pair)
-        for ours, theirs in zip(one, (source, target, here, there), strict=True):
+        for ours, theirs in zip(one, plain(matchability, pair), strict=True):
             torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-9)
 
 
 def test_source_and_target_are_treated_alike() -> None:
     torch.manual_seed(0)
-    comparison = trained(Comparison(16, 1).double())
+    matchability = Matchability(16, 1).double()
     (p, f), (q, g) = shapes(3, 9, 6)
-    (forth,) = comparison([(p, q)], [(f, g)])
-    (back,) = comparison([(q, p)], [(g, f)])
+    (forth,) = matchability([(p, q)], [(f, g)])
+    (back,) = matchability([(q, p)], [(g, f)])
     torch.testing.assert_close(forth.source, back.target)
-    torch.testing.assert_close(forth.target_overlap, back.source_overlap)
+    torch.testing.assert_close(forth.target, back.source)
 
 
 def test_equal_points_attract_each_other_from_the_start() -> None:
     torch.manual_seed(0)
-    layer = Comparison(512, 1).blocks[0].across
+    layer = Matchability(512, 1).blocks[0].across
     points = torch.randn(20, 256)
     query, key, _ = layer.reading(layer.norm(points)).chunk(3, dim=1)  # (20, 128) each
     shares = (query @ key.T / 8).softmax(dim=1)  # (20, 20)
@@ -110,42 +99,68 @@ def test_equal_points_attract_each_other_from_the_start() -> None:
 
 def test_gradcheck() -> None:
     torch.manual_seed(0)
-    comparison = trained(Comparison(4, 1).double())
+    matchability = Matchability(4, 1).double()
     (p, f), (q, g) = shapes(4, 4, 3, dimension=4)
     f.requires_grad_()
     g.requires_grad_()
 
-    def compared(ours: Tensor, theirs: Tensor) -> tuple[Tensor, ...]:
-        return tuple(comparison([(p, q)], [(ours, theirs)])[0])
+    def told(ours: Tensor, theirs: Tensor) -> tuple[Tensor, ...]:
+        return tuple(matchability([(p, q)], [(ours, theirs)])[0])
 
-    assert torch.autograd.gradcheck(compared, (f, g))
+    assert torch.autograd.gradcheck(told, (f, g))
 
 
-def test_a_network_compares_nothing_until_it_is_trained() -> None:
+def test_blocks_are_added_to_a_network_that_embeds_as_before() -> None:
     torch.manual_seed(0)
     model = LTENet(ModelConfig(encoder=ENCODER)).eval()
-    assert model.comparison is None
-    longer = model.with_blocks(comparison=2)
-    assert longer.config.comparison == 2
-    assert longer.with_blocks(comparison=3).config.comparison == 2  # those that are there stay
+    assert model.matchability is None
+    longer = model.with_blocks(matchability=2)
+    assert longer.config.matchability == 2
+    assert longer.with_blocks(matchability=3).config.matchability == 2  # those that are there stay
     points = torch.randn(40, 3)
-    features = model.embed(points)  # (40, D)
-    assert torch.equal(features, longer.embed(points))
-    assert longer.comparison is not None
-    (found,) = longer.comparison([(points, points)], [(features, features)])
-    cosines = torch.cosine_similarity(features, found.source)  # (40,)
-    torch.testing.assert_close(cosines, torch.ones(40))
+    assert torch.equal(model.embed(points), longer.embed(points))
 
 
-def test_the_encoder_begins_as_it_does_without_comparison() -> None:
+def test_the_encoder_begins_as_it_does_without_blocks() -> None:
     torch.manual_seed(0)
     bare = LTENet(ModelConfig(encoder=ENCODER)).state_dict()
     torch.manual_seed(0)
-    more = LTENet(ModelConfig(encoder=ENCODER, comparison=1)).state_dict()
+    more = LTENet(ModelConfig(encoder=ENCODER, matchability=1)).state_dict()
     assert all(torch.equal(more[name], value) for name, value in bare.items())
 
 
 @pytest.mark.parametrize("blocks", [-1, 1000])
 def test_impossible_numbers_of_blocks_are_refused(blocks: int) -> None:
-    with pytest.raises(InputError, match="blocks of comparison"):
-        ModelConfig(comparison=blocks)
+    with pytest.raises(InputError, match="blocks of matchability"):
+        ModelConfig(matchability=blocks)
+
+
+def test_it_learns_which_half_of_a_cloud_is_missing() -> None:
+    """Features that tell places, and a target without its upper half."""
+    torch.manual_seed(0)
+    told = Matchability(32, 1)
+    optimizer = torch.optim.AdamW(told.parameters(), lr=3e-3)
+    waves = torch.randn(3, 32)
+
+    def draw() -> tuple[Tensor, Tensor, Tensor]:
+        source, target = torch.randn(60, 3), torch.randn(120, 3)
+        height = float(torch.randn(())) * 0.5
+        return source, target[target[:, 1] < height], source[:, 1] < height
+
+    def logits(source: Tensor, target: Tensor) -> Tensor:
+        features = ((source @ waves).sin(), (target @ waves).sin())
+        return told([(source, target)], [features])[0].source
+
+    for _ in range(150):
+        source, target, known = draw()
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(
+            logits(source, target), known.float()
+        )
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    right = [
+        float(((logits(source, target) > 0) == known).float().mean())
+        for source, target, known in (draw() for _ in range(20))
+    ]
+    assert sum(right) / 20 > 0.8

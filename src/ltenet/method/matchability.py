@@ -1,15 +1,16 @@
-"""Features that know the other shape: what a point is, given what it may be matched with.
+"""Which points of two shapes have a partner on the other one: the matchability of LightGlue.
 
-The encoder embeds each shape by itself. Here the points of two shapes read each other, and then
-those of their own shape, so that neighbours agree on what they found [Sarlin et al. 2020]:
+The encoder embeds each shape by itself; whether a partner is missing shows only where both meet. So
+the points of two shapes read each other, and then those of their own shape, so that neighbours
+agree on what they found [Sarlin et al. 2020]:
 
     x <- x + O_c softmax(Q_c K_c^T / sqrt(d)) V_c,    keys and values of the other shape,
     x <- x + O_s softmax(Q_s K_s^T / sqrt(d)) V_s,    those of the same shape,
     x <- x + W2 gelu(W1 norm(x)),
 
-with Q, K and V linear in norm(x). What the last block says is added to the unit features of the
-encoder, by a map that begins at zero: new blocks change nothing until they are trained. It also
-tells how probable it is that a point has a partner at all [Lindenberger et al. 2023].
+with Q, K and V linear in norm(x), which begins as a linear map of the unit features and of waves of
+the coordinates. A linear map of the last x is the log odds that a point has a partner [Lindenberger
+et al. 2023].
 """
 
 from __future__ import annotations
@@ -30,24 +31,20 @@ _SHARPNESS = 16.0
 _WAVELENGTHS = (4.0, 2.0, 1.0, 0.5)
 
 
-class Compared(NamedTuple):
-    """Two shapes after they have read each other.
+class Odds(NamedTuple):
+    """Log odds that points have a partner on the other shape.
 
     Attributes
     ----------
     source, target
-        (N, D) and (M, D) features, to be compared by cosine.
-    source_overlap, target_overlap
-        (N,) and (M,) log odds that a point has a partner on the other shape.
+        (N,) and (M,)
     """
 
     source: Tensor
     target: Tensor
-    source_overlap: Tensor
-    target_overlap: Tensor
 
 
-class Comparison(nn.Module):
+class Matchability(nn.Module):
     """Blocks that let the points of two shapes read each other.
 
     Parameters
@@ -64,14 +61,12 @@ class Comparison(nn.Module):
         self.entering = nn.Linear(dimension + 6 * len(_WAVELENGTHS), width)
         self.blocks = nn.ModuleList(_Block(width) for _ in range(blocks))
         self.norm = nn.LayerNorm(width)
-        self.leaving = nn.Linear(width, dimension, bias=False)
-        self.overlap = nn.Linear(width, 1)
-        nn.init.zeros_(self.leaving.weight)
+        self.odds = nn.Linear(width, 1)
 
     def forward(
         self, points: Sequence[tuple[Tensor, Tensor]], features: Sequence[tuple[Tensor, Tensor]]
-    ) -> list[Compared]:
-        """Compare B pairs of shapes.
+    ) -> list[Odds]:
+        """Tell of B pairs of shapes which points have a partner.
 
         Parameters
         ----------
@@ -87,13 +82,8 @@ class Comparison(nn.Module):
         mixed = self.entering(torch.cat([unit, _waves(places)], dim=1))  # (L, C)
         for block in self.blocks:
             mixed = block(mixed, sizes)
-        mixed = self.norm(mixed)
-        found = (unit + self.leaving(mixed)).split(sizes)  # 2 B of (n, D)
-        overlap = self.overlap(mixed)[:, 0].split(sizes)  # 2 B of (n,)
-        return [
-            Compared(*found[number : number + 2], *overlap[number : number + 2])
-            for number in range(0, len(sizes), 2)
-        ]
+        odds = self.odds(self.norm(mixed))[:, 0].split(sizes)  # 2 B of (n,)
+        return [Odds(*both) for both in zip(odds[::2], odds[1::2], strict=True)]
 
 
 class _Block(nn.Module):
