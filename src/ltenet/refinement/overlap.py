@@ -4,11 +4,13 @@ Some networks have learned to tell which points have a partner (see `matchabilit
 features alone have to: a point whose partner is missing still has a nearest feature, but the way
 back ends elsewhere, as the best partner of that partner is another point, often far away. Where
 both shapes hold a surface, the round trip is short. So the share of short round trips around a
-point tells whether it has a partner.
+point tells whether it has a partner. Networks tell more surely whether a shape is a part at all;
+where the part ends, both have to agree.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -52,15 +54,20 @@ class Overlap(NamedTuple):
 def find_overlap(pair: Pair) -> Overlap | None:
     """Tell which points have a partner; None if all of both shapes seem to have one."""
     both = pair, pair.reversed()
-    if pair.odds is not None:
-        sides = [_probable(one) for one in both]  # (N,), (M,)
-        whole = min(float(side.mean()) for side in sides) >= LEARNED_WHOLE
-        return None if whole else Overlap(*(side.clamp_min(_LEAST) for side in sides))
-    sides = [_short_trips(one) for one in both]  # (N,), (M,)
-    if min(float(side.mean()) for side in sides) >= WHOLE:
+    trips = [_short_trips(one) for one in both]  # (N,), (M,)
+    weights = [((side - _NONE) / (_SURE - _NONE)).clamp(_LEAST, 1) for side in trips]
+    if pair.odds is None:
+        return None if _lower(trips) >= WHOLE else Overlap(*weights)
+    learned = [_probable(one) for one in both]  # (N,), (M,)
+    if _lower(learned) >= LEARNED_WHOLE:
         return None
-    weights = [((side - _NONE) / (_SURE - _NONE)).clamp(_LEAST, 1) for side in sides]
-    return Overlap(*weights)
+    agreed = [(w * p).clamp_min(_LEAST) for w, p in zip(weights, learned, strict=True)]
+    return Overlap(*agreed)
+
+
+def _lower(sides: Sequence[Tensor]) -> float:
+    """Return the lower mean of both shapes."""
+    return min(float(side.mean()) for side in sides)
 
 
 def _probable(pair: Pair) -> Tensor:
