@@ -18,7 +18,7 @@ POINTS = 300
 def person(index: int, *, points: int | None = POINTS) -> Shape:
     """A generated person, as a mesh or as some of its vertices, the same for every index."""
     generator = own_generator("human")
-    body = generator.draw(977, index)
+    body = generator.draw(986, index)
     faces = generator.templates["human"].faces.astype(np.int64)
     shape = Shape(body.vertices.astype(np.float64), faces, name=f"person{index}")
     if points is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from ltenet.matching.embedded_pair import embedded_pair, first_pair
+from ltenet.matching.embedded_pair import FEWEST, embedded_pair, first_pair
 from ltenet.matching.networks import Networks
 from ltenet.matching.preparation import PART, Prepared, prepare
 from ltenet.method.encoder import EncoderConfig
@@ -39,7 +39,7 @@ def test_networks_that_do_not_tell_leave_it_to_the_features() -> None:
 
 def test_odds_are_those_of_the_network() -> None:
     used = networks(2)
-    source, target = prepared(used, 80, 1), prepared(used, 90, 2)
+    source, target = prepared(used, FEWEST, 1), prepared(used, FEWEST + 10, 2)
     pair = embedded_pair(source, target)
     assert used.model.matchability is not None
     with torch.no_grad():
@@ -54,7 +54,7 @@ def test_odds_are_those_of_the_network() -> None:
 
 def test_large_samples_read_each_other_part_by_part() -> None:
     used = networks(1)
-    source, target = prepared(used, round(2.6 * PART), 1), prepared(used, 200, 2)
+    source, target = prepared(used, round(2.6 * PART), 1), prepared(used, FEWEST, 2)
     assert [len(one.sample.parts) for one in (source, target)] == [3, 1]
     pair, first = embedded_pair(source, target), first_pair(source, target)
     assert pair.odds is not None
@@ -62,3 +62,10 @@ def test_large_samples_read_each_other_part_by_part() -> None:
     rows = source.sample.parts[0]
     torch.testing.assert_close(pair.odds[0][rows], first.odds[0])
     assert torch.isfinite(pair.odds[0]).all()
+
+
+def test_of_sparse_clouds_the_network_is_not_asked() -> None:
+    used = networks(1)
+    source, target = prepared(used, FEWEST - 1, 1), prepared(used, FEWEST, 2)
+    assert embedded_pair(source, target).odds is None
+    assert first_pair(target, source).odds is None

@@ -35,6 +35,8 @@ COLUMNS = ("refinement", "best_likeness", "likeness", "round_trip", "stretch", "
 _EARLIER = 6
 #: Neighbours whose evidence is averaged: they tend to be right or wrong together.
 _NEIGHBORS = 10
+#: Log odds of having a partner where nobody tells: typical of points that are matched right.
+_UNTOLD = 5.5
 #: Lengths below this are sampling noise.
 _BLUR = 0.02
 
@@ -43,7 +45,7 @@ _BLUR = 0.02
 def evidence(pair: Pair, refined: RefinedMap) -> FloatArray:
     """(N, 7) evidence for each match, see `COLUMNS`.
 
-    The odds that a point has a partner are even where no network has learned to tell.
+    Where no network tells whether a point has a partner, the odds are those of matched points.
     """
     source, places = pair.source.points, refined.positions  # (N, 3), (N, 3)
     landed = pair.target.nearest(places, 1).indices[:, 0]  # (N,)
@@ -60,7 +62,9 @@ def evidence(pair: Pair, refined: RefinedMap) -> FloatArray:
             (pair.round_trip(landed) + _BLUR).log(),
             stretch.abs().mean(dim=1),
             stretch.mean(dim=1),
-            torch.zeros_like(places[:, 0]) if pair.odds is None else pair.odds[0].to(source),
+            torch.full_like(places[:, 0], _UNTOLD)
+            if pair.odds is None
+            else pair.odds[0].to(source),
         ],
         dim=1,
     )  # (N, 7)

@@ -17,12 +17,15 @@ from ltenet.method.matchability import Matchability, Odds
 from ltenet.refinement.embedded_shape import EmbeddedShape
 from ltenet.refinement.pair import Pair
 
+#: Points that both shapes need to tell: networks learned it from larger clouds.
+FEWEST = 600
+
 
 def embedded_pair(source: Prepared, target: Prepared) -> Pair:
     """Pair all embedded points of two shapes."""
     matchability = source.sample.model.matchability
     shapes = source.embedded, target.embedded
-    if matchability is None:
+    if matchability is None or min(map(len, shapes)) < FEWEST:
         return Pair(*shapes)
     parts = [[torch.from_numpy(at) for at in one.sample.parts] for one in (source, target)]
     return Pair(*shapes, odds=_odds(matchability, shapes, parts))
@@ -32,7 +35,7 @@ def first_pair(source: Prepared, target: Prepared) -> Pair:
     """Pair the first parts of two shapes."""
     matchability = source.sample.model.matchability
     shapes = source.first_part, target.first_part
-    if matchability is None:
+    if matchability is None or min(map(len, shapes)) < FEWEST:
         return Pair(*shapes)
     whole = [[torch.arange(len(shape))] for shape in shapes]
     return Pair(*shapes, odds=_odds(matchability, shapes, whole))
